@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -33,10 +34,12 @@ from lockstep.embedded import free_port
 from lockstep.frame import World
 from tests.e2e import connectors_app as app
 from tests.e2e import connectors_senders as senders
-from tests.e2e.connectors_app import ANSWER, APP, CHANGED, POISON, TABLE, Transport
+from tests.e2e.connectors_app import CALLED, CHANGED, TABLE
+from tests.e2e.connectors_asking import ASKING
+from tests.e2e.connectors_brokers import BROKERS
+from tests.e2e.connectors_calls import CALLS, Calling
 from tests.e2e.connectors_counting import (
     HEAD,
-    Arrivals,
     Line,
     arrived,
     letters,
@@ -44,8 +47,21 @@ from tests.e2e.connectors_counting import (
     sources_arrivals,
     total,
 )
+from tests.e2e.connectors_kept import KEPT_ELSEWHERE
+from tests.e2e.connectors_later import LATER
 from tests.e2e.connectors_places import Places, places
-from tests.e2e.connectors_senders import Sender
+from tests.e2e.connectors_sender import Sender
+from tests.e2e.connectors_transport import (
+    APP,
+    POISON,
+    Around,
+    Arrivals,
+    Doors,
+    Family,
+    Reader,
+    Transport,
+    folder_of,
+)
 from tests.e2e.handover import until
 from tests.e2e.harness import Way, replicas_of, tried
 from tests.kafka.topics import create
@@ -56,6 +72,7 @@ PLAN: Final = (
     ("publisher-1", "publisher"), ("publisher-2", "publisher"), ("presenter", "presenter"),
     ("receiver-1", "receiver"), ("receiver-2", "receiver"),
 )  # fmt: skip
+FAMILIES: Final[Sequence[Family]] = (BROKERS, CALLS, ASKING, KEPT_ELSEWHERE, LATER)
 FLOW_S: Final = 6.0
 """Of numbers between two faults."""
 UNCHANGED_MS: Final = 30_000
@@ -84,22 +101,15 @@ class Trial:
     suite: ProcessSuite
     world: World
     places: Places
-    incoming: list[Transport]
-    outgoing: list[Transport]
+    around: Around
+    incoming: list[Transport] = field(default_factory=list)
+    outgoing: list[Transport] = field(default_factory=list)
     senders: dict[str, Sender] = field(default_factory=dict)
+    readers: dict[str, Reader] = field(default_factory=dict)
     feed: Sender | None = None
     heard: list[bytes] = field(default_factory=list)
     kills: int = 0
     version: int = 0
-
-    @property
-    def database(self) -> str:
-        return self.suite.settings.store.postgres_dsn.get_secret_value()
-
-    @property
-    def bus(self) -> str:
-        servers = self.suite.servers
-        return servers.nats_url
 
     async def tell(self, what: str) -> None:
         """On the way."""
@@ -113,8 +123,12 @@ async def main(way: Way, flow_s: float) -> int:
     async def trial(suite: ProcessSuite, world: World) -> bool:
         database = suite.servers.postgres
         assert database is not None
-        async with places(suite.servers.directory.parent / "far", database.port) as found:
-            run = await _prepared(suite, world, found)
+        folder = suite.servers.directory.parent / "far"
+        async with (
+            places(folder, database.port) as found,
+            contextlib.AsyncExitStack() as ending,
+        ):
+            run = await _prepared(suite, world, found, ending)
             async with Client(suite.addresses) as client:
                 await send_retrying(lambda: client.deploy(app.text_of(run.incoming, run.outgoing)))
                 with contextlib.ExitStack() as listening:
@@ -128,17 +142,40 @@ async def main(way: Way, flow_s: float) -> int:
     return await tried("connectors", trial, way, plan=PLAN)
 
 
-async def _prepared(suite: ProcessSuite, world: World, found: Places) -> Trial:
+async def _prepared(
+    suite: ProcessSuite, world: World, found: Places, ending: contextlib.AsyncExitStack
+) -> Trial:
     """What has to be there on the other side before the app is."""
-    run = Trial(suite, world, found, [], [])
-    tcp, hl7 = free_port(), free_port()
-    run.incoming = list(app.sources(found, run.database, tcp, hl7))
-    run.outgoing = [*app.sinks(found, run.database), ANSWER]
+    around = Around(
+        found, suite.settings.store.postgres_dsn.get_secret_value(), suite.servers.nats_url,
+        Doors(free_port(), free_port(), free_port()), [one.log for one in suite.of("publisher")],
+        ending,
+    )  # fmt: skip
+    run = Trial(suite, world, found, around)
+    sinks = list(app.sinks(around))
+    run.incoming = list(app.sources(around))
+    for family in FAMILIES:
+        run.incoming += family.sources(around)
+        sinks += family.sinks(around)
+    run.outgoing = sorted(sinks, key=lambda one: one.is_apart)
+    await _made_ready(around)
+    run.senders = dict(_senders(run))
+    run.readers = dict(readers(around, run.heard))
+    for family in FAMILIES:
+        run.senders |= family.senders(around)
+        run.readers |= family.readers(around)
+    return run
+
+
+async def _made_ready(around: Around) -> None:
+    """Tables, streams, topics, folders."""
+    found = around.places
     tables = (
         f"CREATE TABLE {CHANGED} (number bigint PRIMARY KEY, n varchar(40))",
         f"CREATE TABLE {TABLE} (n bigint, name varchar(40), CHECK (name <> '{POISON}'))",
+        f"CREATE TABLE {CALLED} (n bigint, name varchar(40), CHECK (name <> '{POISON}'))",
     )
-    connection = await asyncpg.connect(run.database)
+    connection = await asyncpg.connect(around.database)
     for statement in tables:
         await connection.execute(statement)
     await connection.close()
@@ -148,7 +185,7 @@ async def _prepared(suite: ProcessSuite, world: World, found: Places) -> Trial:
         for statement in tables:
             await cursor.execute(statement)
         maria.close()
-    bus = await nats.connect(run.bus)
+    bus = await nats.connect(around.bus)
     for name in ("farin", "farout"):
         await bus.jetstream().add_stream(name=name, subjects=[f"{name}.>"])
     await bus.close()
@@ -157,23 +194,23 @@ async def _prepared(suite: ProcessSuite, world: World, found: Places) -> Trial:
             await asyncio.to_thread(create, found.kafka.url, topic, 1)
     if found.mails is not None:
         await asyncio.to_thread(found.mails.put, app.MAILS)
-    run.senders = dict(_senders(run, tcp, hl7))
-    return run
+    for family in FAMILIES:
+        await family.prepare(around)
 
 
-def _senders(run: Trial, tcp: int, hl7: int) -> list[tuple[str, Sender]]:
+def _senders(run: Trial) -> list[tuple[str, Sender]]:
     """By the names of sources; those without one get what a sink sends."""
     where, doors = run.places, [one.url for one in run.suite.of("receiver")]
     found: list[tuple[str, Sender]] = [
         ("http", senders.Posting(doors, f"/{APP}/In_http")),
         ("http-service", senders.Posting(doors, f"/{APP}/In_http_service")),
-        ("nats", senders.Publishing(run.bus)),
-        ("file lines", senders.Lines(app.folder_of(where, "lines") / "a.log")),
-        ("file folder", senders.Files(app.folder_of(where, "drop"))),
-        ("tcp", senders.Framing(tcp)),
+        ("nats", senders.Publishing(run.around.bus)),
+        ("file lines", senders.Lines(folder_of(where, "lines") / "a.log")),
+        ("file folder", senders.Files(folder_of(where, "drop"))),
+        ("tcp", senders.Framing(run.around.doors.tcp)),
         ("websocket", senders.Pushing(where)),
-        ("hl7", senders.Admitting(hl7)),
-        ("cdc PostgreSQL", senders.Inserting(run.database)),
+        ("hl7", senders.Admitting(run.around.doors.hl7)),
+        ("cdc PostgreSQL", senders.Inserting(run.around.database)),
     ]
     if where.mariadb is not None:
         found.append(("cdc MariaDB", senders.MariaInserting(where.mariadb.url)))
@@ -290,28 +327,32 @@ async def _counted(run: Trial) -> list[Line]:
 
 async def _lines(run: Trial) -> list[Line]:
     assert run.feed is not None
-    asking = run.senders["http-service"]
-    assert isinstance(asking, senders.Posting)
     unreadable, refused, given_up = await letters(run.world)
     got = await sources_arrivals(run.world)
-    by_name = readers(run.places, run.database, run.bus, run.heard, asking.answers)
     found = []
     for one in run.incoming:
         sender = run.senders.get(one.name, run.feed)
         poisoned = sender.poisoned if one.name in run.senders else 0
-        # What is refused at once is no dead letter: the sender was told.
-        aside = poisoned if one.name.startswith("http") else unreadable[one.stream]
+        aside = sender.refused if sender.is_told else unreadable[one.stream]
         found.append(Line(one, sender.sent, poisoned, got[one.stream], aside))
     for number, one in enumerate(run.outgoing):
         name = f"Out.{number}.{one.type}"
-        sender = asking if one is ANSWER else run.feed
-        arrivals: Arrivals = (
-            got["In_inMemory"] if one.type == "inMemory" else await arrived(by_name[one.name])
+        if one.asked:
+            sender = run.senders[one.asked]
+            found.append(Line(one, sender.sent, sender.poisoned, _answers(sender), 0))
+            continue
+        arrivals = (
+            got["In_inMemory"] if one.type == "inMemory" else await arrived(run.readers[one.name])
         )
         found.append(
-            Line(one, sender.sent, sender.poisoned, arrivals, refused[name], given_up[name])
+            Line(one, run.feed.sent, run.feed.poisoned, arrivals, refused[name], given_up[name])
         )
     return found
+
+
+def _answers(sender: Sender) -> Arrivals:
+    assert isinstance(sender, senders.Posting | Calling)
+    return [("", number) for number in sender.answers]
 
 
 def _told(run: Trial, lines: Sequence[Line]) -> bool:
@@ -332,6 +373,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flow", type=float, default=FLOW_S, help="seconds between two faults")
     Way.ask(parser)
+    for talkative in ("aiormq", "stomp.py"):  # each connection that is lost on purpose
+        logging.getLogger(talkative).setLevel(logging.CRITICAL)
     parser.set_defaults(executor="reference")
     options = parser.parse_args()
     sys.exit(asyncio.run(main(Way.of(options), options.flow)))

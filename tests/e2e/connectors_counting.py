@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import aiomysql
 import asyncpg
@@ -20,16 +20,17 @@ from lockstep.databases import datasource_of_url
 from lockstep.databases.mysql import parameters_of
 from lockstep.frame import World
 from lockstep.siddhiql.catalogue import Delivery, ExtensionKind
-from tests.e2e.connectors_app import (
+from tests.e2e.connectors_app import KAFKA_OUT, NATS_OUT, TABLE
+from tests.e2e.connectors_places import Places
+from tests.e2e.connectors_transport import (
     APP,
-    KAFKA_OUT,
-    NATS_OUT,
     POISON,
-    TABLE,
+    Around,
+    Arrivals,
+    Reader,
     Transport,
     folder_of,
 )
-from tests.e2e.connectors_places import Places
 from tests.kafka.topics import committed
 from tests.s3.server import BUCKET
 
@@ -37,9 +38,6 @@ FETCHED: Final = 500
 LETTERS: Final = 10_000
 KEPT: Final = (Delivery.EXACTLY_ONCE, Delivery.IDENTIFIED, Delivery.AT_LEAST_ONCE)
 """Nothing is lost."""
-
-Arrivals = list[tuple[str, int]]
-"""(identity, number) as often as it came."""
 
 
 @dataclass(slots=True)
@@ -87,14 +85,14 @@ class Line:
         verdict = ", ".join(self.broken) or "kept"
         arrived = len(self.arrivals)
         return (
-            f"{one.name:<22} {one.kind.value:<6} {one.delivery:<28} {self.sent:>6} {arrived:>7}"
+            f"{one.name:<30} {one.kind.value:<6} {one.delivery:<28} {self.sent:>6} {arrived:>7}"
             f" {self.lost:>5} {self.twice:>5} {self.again:>5} {self.poisoned:>6} {self.aside:>5}"
             f"  {verdict}"
         )
 
 
 HEAD: Final = (
-    f"{'transport':<22} {'way':<6} {'promise':<28} {'sent':>6} {'arrived':>7} {'lost':>5}"
+    f"{'transport':<30} {'way':<6} {'promise':<28} {'sent':>6} {'arrived':>7} {'lost':>5}"
     f" {'twice':>5} {'again':>5} {'poison':>6} {'aside':>5}"
 )
 
@@ -168,31 +166,29 @@ def of_lines(path: Path) -> Arrivals:
     return of_events(("", line) for line in path.read_text().splitlines()) if path.exists() else []
 
 
-async def of_postgres(dsn: str) -> Arrivals:
+async def of_postgres(dsn: str, table: str = TABLE) -> Arrivals:
     """Rows."""
     connection = await asyncpg.connect(dsn)
     try:
-        return [("", int(row["n"])) for row in await connection.fetch(f"SELECT n FROM {TABLE}")]
+        return [("", int(row["n"])) for row in await connection.fetch(f"SELECT n FROM {table}")]
     finally:
         await connection.close()
 
 
-async def of_mariadb(url: str) -> Arrivals:
+async def of_mariadb(url: str, table: str = TABLE) -> Arrivals:
     """Rows."""
     connection = await aiomysql.connect(**parameters_of(datasource_of_url("far", url)))
     try:
         cursor = await connection.cursor()
-        await cursor.execute(f"SELECT n FROM {TABLE}")
+        await cursor.execute(f"SELECT n FROM {table}")
         return [("", int(row[0])) for row in await cursor.fetchall()]
     finally:
         connection.close()
 
 
-def readers(
-    places: Places, database: str, bus: str, heard: Sequence[bytes], answers: Sequence[int]
-) -> Mapping[str, Callable[[], Any]]:
-    """By the name of a sink: what tells what has arrived. `heard`: over MQTT; `answers`: to
-    requests that waited."""
+def readers(around: Around, heard: Sequence[bytes]) -> Mapping[str, Reader]:
+    """By the name of a sink: what tells what has arrived. `heard`: over MQTT."""
+    places, database = around.places, around.database
     book, files = places.far.book, folder_of(places, "out")
 
     async def kafka() -> Arrivals:
@@ -209,7 +205,7 @@ def readers(
             name: partial(of_book, book / name)
             for name in ("http", "http-call", "tcp", "websocket", "hl7", "email")
         },
-        "nats": lambda: of_stream(bus),
+        "nats": lambda: of_stream(around.bus),
         "kafka": kafka,
         "file one": lambda: of_lines(files / "one"),
         "file each": lambda: of_lines(files / "ok.lines"),
@@ -217,14 +213,13 @@ def readers(
         "rdbms PostgreSQL": lambda: of_postgres(database),
         "rdbms MariaDB": mariadb,
         "mqtt": lambda: of_events(("", one.decode()) for one in heard),
-        "http-service-response": lambda: [("", number) for number in answers],
     }
 
 
-async def arrived(reader: Callable[[], Any]) -> Arrivals:
+async def arrived(reader: Reader) -> Arrivals:
     """Of either kind."""
     found = reader()
-    return list(await found if asyncio.iscoroutine(found) else found)
+    return list(found if isinstance(found, list) else await found)
 
 
 def total(lines: Iterable[Line]) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """The other side of sinks that talk to somebody's server, in a process of its own that may be
-killed: HTTP, WebSocket, TCP frames, HL7 and SMTP.
+killed: HTTP, WebSocket, TCP frames, HL7, SMTP and gRPC; and what `connectors_agents` has.
 
-`python -m tests.e2e.connectors_far FOLDER http=PORT tcp=PORT hl7=PORT smtp=PORT`. What arrives is a
-line of FOLDER/<name>, written before it is acknowledged: the message's identity, a tab, its number.
-It refuses what is not called "ok". Whoever holds a WebSocket at /feed gets what is posted to /push.
+`python -m tests.e2e.connectors_far FOLDER http=PORT tcp=PORT …`. What arrives is a line of
+FOLDER/<name>, written before it is acknowledged: the message's identity, a tab, its number. It
+refuses what is not called "ok". Whoever holds a WebSocket at /feed gets what is posted to /push.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from email import message_from_bytes
 from pathlib import Path
 from typing import Any, Final
 
+import grpc
+import grpc.aio
 from aiohttp import WSMsgType, web
 from aiosmtpd.smtp import SMTP
 
+from lockstep.connectors.grpc.events import event_bytes, read_event
 from lockstep.connectors.hl7.mllp import Header, block, read_block
 from lockstep.connectors.tcp.frames import HEAD_BYTES, FrameError, body_bytes, parsed
+from tests.contract.connectors.grpc_peer import CONSUME, PROCESS, metadata_of
+from tests.e2e.connectors_agents import Agents, Metrics
 
 HOST: Final = "127.0.0.1"
 GOOD: Final = "ok"
@@ -54,8 +59,10 @@ class Book:
 class Web:
     """HTTP and WebSockets."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, metrics: Metrics, agents: Agents) -> None:
         self._book = book
+        self._metrics = metrics
+        self._asked = {**metrics.asked, **agents.asked}
         self._listeners: set[web.WebSocketResponse] = set()
 
     async def start(self, port: int) -> None:
@@ -65,6 +72,8 @@ class Web:
         app.router.add_post("/push", self._push)
         app.router.add_get("/sink", self._socket)
         app.router.add_get("/feed", self._feed)
+        app.router.add_post("/asked/{name}/{what}", self._told)
+        self._metrics.routes(app)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, HOST, port).start()
@@ -98,6 +107,15 @@ class Web:
         self._listeners.discard(response)
         return response
 
+    async def _told(self, request: web.Request) -> web.Response:
+        """What to give to those who ask."""
+        asked = self._asked[request.match_info["name"]]
+        if request.match_info["what"] == "freeze":
+            asked.is_frozen = True
+        else:
+            asked.poison()
+        return web.Response()
+
     async def _push(self, request: web.Request) -> web.Response:
         """503 while nobody listens."""
         payload = await request.text()
@@ -121,6 +139,46 @@ class Frames:
                 _, message = parsed(await reader.readexactly(length))
                 self._book.take("tcp", "", message)
         writer.close()
+
+
+class Calls(grpc.GenericRpcHandler):
+    """gRPC: the default service of the older products."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+
+    async def start(self, port: int) -> None:
+        server = grpc.aio.server(handlers=(self,))
+        server.add_insecure_port(f"{HOST}:{port}")
+        await server.start()
+        self._server = server
+
+    def service(self, details: grpc.HandlerCallDetails) -> Any:
+        """A method by its path."""
+        if details.method == PROCESS:
+            return grpc.unary_unary_rpc_method_handler(self._process)
+        return (
+            grpc.stream_unary_rpc_method_handler(self._consume)
+            if (details.method == CONSUME)
+            else None
+        )
+
+    async def _process(self, message: bytes, context: Any) -> bytes:
+        taken = await self._taken("grpc-call", message, context)
+        return event_bytes(json.dumps({"event": {"n": taken}}), {})
+
+    async def _consume(self, messages: Any, context: Any) -> bytes:
+        async for message in messages:
+            await self._taken("grpc", message, context)
+        return b""
+
+    async def _taken(self, name: str, message: bytes, context: Any) -> int:
+        identity = metadata_of(context)["idempotency-key"]
+        taken = self._book.take(name, identity, read_event(message)[0].encode())
+        if taken is None:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not ok")
+        assert taken is not None
+        return taken
 
 
 class Clinic:
@@ -166,8 +224,11 @@ class Mails:
 async def serve(folder: Path, ports: dict[str, int]) -> None:
     """Until it is killed."""
     book = Book(folder)
-    mails = Mails(book)
-    await Web(book).start(ports["http"])
+    mails, agents = Mails(book), Agents(folder, book.write)
+    await Web(book, Metrics(folder, book.write), agents).start(ports["http"])
+    calls = Calls(book)
+    await calls.start(ports["grpc"])
+    agents.start(ports["asked"], ports["set"])
     await asyncio.start_server(Frames(book).talk, HOST, ports["tcp"])
     await asyncio.start_server(Clinic(book).talk, HOST, ports["hl7"])
     loop = asyncio.get_running_loop()

@@ -1,17 +1,13 @@
-"""Who sends to each source: numbers from 0 on, as the protocol asks it of a careful sender.
-
-A sender that is told what was taken repeats until it is told; others send once and go on.
-"""
+"""The senders of the protocols that were here first."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import aiohttp
 import aiomysql
@@ -21,7 +17,6 @@ import paho.mqtt.client as paho
 import pymysql
 from confluent_kafka import KafkaException, Producer
 
-from lockstep.clock import SystemClock
 from lockstep.connectors.hl7.mllp import block, read_block
 from lockstep.connectors.tcp.frames import frame
 from lockstep.databases import datasource_of_url
@@ -29,66 +24,13 @@ from lockstep.databases.mysql import parameters_of
 from lockstep.embedded.server import HOST
 from tests.e2e.connectors_app import CHANGED, KAFKA_IN, MAILS, NATS_IN
 from tests.e2e.connectors_places import Places
-
-CLOCK: Final = SystemClock()
-PAUSE_MS: Final = 100
-ANSWER_S: Final = 5.0
-AGAIN: Final = (OSError, aiohttp.ClientError, asyncio.IncompleteReadError, TimeoutError)
-UNREADABLE: Final = b"this is nothing {"
-
-Send = Callable[[int], Awaitable[None]]
-
-
-def body(number: int) -> bytes:
-    """A message in the plain form; a negative number makes one that cannot be read."""
-    return UNREADABLE if number < 0 else json.dumps({"event": {"n": number}}).encode()
-
-
-class Sender:
-    """Numbers 0, 1, 2, … `rate` a second. `send` raises one of AGAIN, or what it names itself."""
-
-    again: tuple[type[Exception], ...] = AGAIN
-
-    def __init__(self, rate: float = 10.0) -> None:
-        self._every_ms = round(1_000 / rate)
-        self.sent = 0
-        self.poisoned = 0
-        self._poison = 0
-        self.done = asyncio.Event()
-
-    async def run(self) -> None:
-        """Until `done` is set; all of them are taken then, if anybody says so."""
-        while not self.done.is_set():
-            await self._sent(self.sent)
-            self.sent += 1
-            if self._poison:
-                self._poison -= 1
-                await self._sent(-1 - self.poisoned)
-                self.poisoned += 1
-            await CLOCK.sleep_ms(self._every_ms)
-        await self.close()
-
-    def poison(self) -> None:
-        """The next message but one cannot be read."""
-        self._poison += 1
-
-    async def _sent(self, number: int) -> None:
-        while True:
-            try:
-                return await self.send(number)
-            except self.again:
-                await CLOCK.sleep_ms(PAUSE_MS)
-
-    async def send(self, number: int) -> None:
-        """A negative number: one that cannot be read."""
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        """Gives connections back."""
+from tests.e2e.connectors_sender import AGAIN, ANSWER_S, CLOCK, Sender, body
 
 
 class Posting(Sender):
     """Requests with an Idempotency-Key, to one receiver or the other."""
+
+    is_told = True
 
     def __init__(self, receivers: list[str], path: str) -> None:
         super().__init__()
@@ -102,6 +44,7 @@ class Posting(Sender):
         try:
             async with self._session.post(url, data=body(number), headers=headers) as response:
                 if number < 0 and response.status == 400:
+                    self.refused += 1
                     return
                 if response.status >= 300:
                     raise OSError(f"{url} answered {response.status}")
@@ -310,7 +253,7 @@ class Mailing(Sender):
     """Mails put into a folder."""
 
     def __init__(self, places: Places) -> None:
-        super().__init__(rate=3)
+        super().__init__()
         assert places.mails is not None
         self._mails = places.mails
 

@@ -29,6 +29,7 @@ class Emulator:
     """The store, as another client than ours sees it."""
 
     def __init__(self, port: int) -> None:
+        self.port = port
         self.url = f"http://{HOST}:{port}"
 
     def about(self, prefix: str) -> dict[str, dict[str, Any]]:
@@ -38,11 +39,12 @@ class Emulator:
 
     def objects(self, prefix: str) -> dict[str, bytes]:
         """All that the store holds below a prefix."""
+        return {name: self.read(prefix + name) for name in self.about(prefix)}
+
+    def read(self, name: str) -> bytes:
+        """One object."""
         place = f"/download/storage/v1/b/{BUCKET}/o"
-        return {
-            name: self._read(f"{place}/{quote(prefix + name, safe='')}?alt=media")
-            for name in self.about(prefix)
-        }
+        return self._read(f"{place}/{quote(name, safe='')}?alt=media")
 
     def _read(self, path: str) -> bytes:
         with urlopen(self.url + path) as response:

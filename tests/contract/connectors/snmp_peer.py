@@ -10,6 +10,7 @@ from pysnmp.carrier.asyncio.dgram import udp
 from pysnmp.entity import config, engine
 from pysnmp.entity.rfc3413 import cmdrsp, context
 from pysnmp.proto.api import v2c
+from pysnmp.smi.instrum import AbstractMibInstrumController
 
 BASE: Final = (1, 3, 6, 1, 4, 1, 99999)
 VALUES: Final = (
@@ -61,3 +62,19 @@ async def snmp_agent(port: int) -> AsyncIterator[Callable[[int], Any]]:
         yield lambda number: instances[number - 1].syntax
     finally:
         agent.close_dispatcher()
+
+
+def open_agent(port: int, community: str, variables: AbstractMibInstrumController) -> Any:
+    """An agent of versions 1 and 2c, on the running loop. `close_dispatcher` ends it."""
+    agent = engine.SnmpEngine()
+    transport = udp.UdpTransport().open_server_mode(("127.0.0.1", port))
+    config.add_transport(agent, udp.DOMAIN_NAME, transport)
+    config.add_v1_system(agent, "area", community)
+    for model in (1, 2):
+        config.add_vacm_user(agent, model, "area", "noAuthNoPriv", (1, 3, 6), (1, 3, 6))
+    served = context.SnmpContext(agent)
+    served.unregister_context_name(b"")
+    served.register_context_name(b"", variables)
+    cmdrsp.GetCommandResponder(agent, served)
+    cmdrsp.SetCommandResponder(agent, served)
+    return agent
