@@ -183,6 +183,8 @@ def _lines(chance: random.Random) -> bytes:
             if kind == "string" and not is_null and chance.random() >= oddness:
                 text = f'"{text}"'
             lines.append(f"{name}:{'null' if is_null else text}")
+            if chance.random() < oddness / 5:
+                lines.append("more:1")
         events.append(f"{comma}\n".join(lines))
     between = chance.choice(("\n~~~~~~~~~~\n",) * 4 + ("\n ~~~~~~~~~~\n",))
     return (between.join(events) + end).encode(errors="replace")
@@ -216,6 +218,20 @@ def _json(shape: Callable[[dict[str, Any]], Any], *, enclosed: str = "") -> Any:
         return _dumped(document, chance)
 
     return make
+
+
+def own_json(*, wraps: bool, as_lines: bool) -> Form:
+    """The suite's own form, which needs no source."""
+
+    def make(chance: random.Random) -> bytes:
+        oddness = _oddness(chance)
+        found = [_object(chance, oddness, with_object=True) for _ in _events(chance)]
+        shaped = [{"event": each} if wraps else each for each in found]
+        if as_lines:
+            return b"\n".join(_dumped(each, chance) for each in shaped)
+        return _dumped(shaped, chance)
+
+    return Form("own", "", make, WITH_OBJECT)
 
 
 def _dumped(document: Any, chance: random.Random) -> bytes:
@@ -333,6 +349,12 @@ FORMS: Final = (
     Form("csv many", f"type='csv', delimiter='||', {GROUPED}", _csv("||")),
     Form("csv null", f"type='csv', fail.on.unknown.attribute='false', {GROUPED}", _csv()),
     Form(
+        "csv of one",
+        f"type='csv', {GROUPED}",
+        lambda chance: _csv()(chance).replace(b",", b"\n"),
+        "define stream S (a_string string);",
+    ),
+    Form(
         "csv places",
         f"type='csv', {GROUPED}, {_attributes(('trp:x', '1', '2', '4', '3', '5'))}",
         _csv(),
@@ -345,6 +367,11 @@ FORMS: Final = (
         _xml("list", "one"),
     ),
     Form("text", f"type='text', {GROUPED}", _lines),
+    Form(
+        "text in one line",
+        f"type='text', new.line.character=';', delimiter='--', {GROUPED}",
+        lambda chance: _lines(chance).replace(b"\n", b";").replace(b"~~~~~~~~~~", b"--"),
+    ),
     Form("text missing", f"type='text', {_LENIENT}, {GROUPED}", _lines),
     Form("regexes", _REGEXES + _attributes("ABCDEF"), _lines),
     Form("regexes missing", f"{_REGEXES}{_LENIENT}, {_attributes('ABCDEF')}", _lines),

@@ -16,10 +16,12 @@ import pytest
 
 from lockstep.events.codec import decode_input
 from lockstep_services.receiver import columns, mapped
-from lockstep_services.receiver.decode import MalformedBodyError
+from lockstep_services.receiver.columns import ColumnReader
+from lockstep_services.receiver.decode import JSON, NDJSON, MalformedBodyError, decode_text
 from lockstep_services.receiver.drafts import RowsDraft
 from lockstep_services.receiver.runs import Run, stamped
-from tests.property.mapped_payloads import FORMS, Form, message
+from lockstep_services.receiver.values import EventReader
+from tests.property.mapped_payloads import FORMS, Form, message, own_json
 
 MESSAGES: Final = int(os.environ.get("LOCKSTEP_MESSAGES", "200"))
 SEED: Final = os.environ.get("LOCKSTEP_SEED", "")
@@ -62,3 +64,24 @@ def test_columns_are_rows(form: Form) -> None:
             taken += 1
             assert repr(decode_input(draft.encoded(99))) == expected, body
     assert taken > MESSAGES / 8, (taken, whole)
+
+
+@pytest.mark.parametrize("kind", [JSON, NDJSON])
+@pytest.mark.parametrize("wraps", [False, True])
+def test_columns_of_the_suites_own_json_are_rows(kind: str, wraps: bool) -> None:
+    """Bare events, and those within `event`; an array, or lines."""
+    chance = random.Random(f"{kind} {wraps} {SEED}")
+    form = own_json(wraps=wraps, as_lines=kind == NDJSON)
+    schema = form.schema()
+    rows, reader = EventReader(schema), ColumnReader(schema)
+    taken = 0
+    for _ in range(MESSAGES):
+        body = message(form, chance)
+        draft = reader.read(kind, body, None)
+        if draft is None:
+            continue
+        taken += 1
+        decoded = decode_text(kind, body, rows, max_refused=0)
+        record = decode_input(RowsDraft(schema, decoded.chunks).encoded(99))
+        assert repr(decode_input(draft.encoded(99))) == repr(record), body
+    assert taken > MESSAGES / 8

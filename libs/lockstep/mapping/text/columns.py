@@ -121,7 +121,7 @@ def _form(source: TextSource) -> FixedForm | None:
         if NAME.fullmatch(name) is None or wanted is AttributeType.OBJECT:
             return None
         is_text = wanted is AttributeType.STRING
-        value = rf'(?:"([^"{newline}]*)"|(null))' if is_text else r"""([^\s"',]+)"""
+        value = rf'(?:"([^"{newline}]*)"|(null))' if is_text else rf"""([^\s"',{newline}]+)"""
         lines.append(f"{name}:{value},?")
     between = f"{newline}{re.escape(source.delimiter)}{newline}"
     return FixedForm(newline.join(lines) + rf"(?:{between}|(?:{newline})*\Z)")
