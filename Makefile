@@ -30,6 +30,7 @@ test: unit  ## these, then all others but e2e, bench and `make check`, on real s
 	scripts/kafka $(VENV)/kafka
 	scripts/greenmail $(VENV)/greenmail
 	scripts/mariadb $(VENV)/mariadb
+	scripts/mongodb $(VENV)/mongodb
 	scripts/openid $(VENV)/openid
 	scripts/mosquitto $(VENV)/mosquitto
 	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench --ignore=tests/architecture \

@@ -16,6 +16,7 @@ from lockstep.databases.datasources import (
     Datasources,
     datasource_for,
     datasource_of_url,
+    mongodb_at,
     read_datasources,
     redis_at,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "check_datasource",
     "datasource_for",
     "datasource_of_url",
+    "mongodb_at",
     "open_asking",
     "open_following",
     "open_listening",

@@ -59,7 +59,7 @@ class _Entry(BaseModel):
 class Datasource:
     """A database and how to get in. Its text never holds the password. `app_changes`: apps may make
     changes there by statements of their own. Of SQLite `database` is the path of a file, and there
-    is no host."""
+    is no host. Of MongoDB `uri` says all of it."""
 
     name: str
     kind: str
@@ -72,12 +72,15 @@ class Datasource:
     max_connections: int = 4
     statement_timeout_ms: int = 10_000
     app_changes: bool = False
+    uri: str = field(default="", repr=False)
 
     @property
     def dsn(self) -> str:
         """One text for all of it, as PostgreSQL's clients take it; a secret."""
         if self.kind == "sqlite":
             return self.place
+        if self.uri:
+            return self.uri
         login = quote(self.username, safe="")
         if self.password:
             login += ":" + quote(self.password, safe="")
@@ -126,7 +129,9 @@ def datasource_of_url(
     kind = KINDS.get(parts.scheme)
     if kind == "sqlite":
         path = _file_of(name, url, is_open=not (username or password))
-        return Datasource(name, kind, "", 0, path, "", "", "", app_changes=app_changes, **limits)
+        return Datasource(
+            name, kind, "", 0, path, "", "", "", app_changes=app_changes, uri="", **limits
+        )
     if kind is None:
         hint = NOT_HERE.get(parts.scheme, "postgresql://host:port/database")
         raise DatasourceError(f"its url begins with {parts.scheme!r}", where=name, hint=hint)
@@ -153,6 +158,7 @@ def datasource_of_url(
         password or unquote(parts.password or "") or login[1],
         urlencode(given),
         app_changes=app_changes,
+        uri="",
         **limits,
     )
 
@@ -176,6 +182,12 @@ def _file_of(name: str, url: str, *, is_open: bool) -> str:
 def redis_at(host: str, port: int, password: str) -> Datasource:
     """The Redis that a store names."""
     return Datasource("redis", "redis", host, port, "0", "", password)
+
+
+def mongodb_at(uri: str, database: str) -> Datasource:
+    """The MongoDB that a store names."""
+    hosts = urlsplit(uri).netloc.rpartition("@")[2]
+    return Datasource("mongodb", "mongodb", hosts, 0, database, "", "", uri=uri)
 
 
 def _check_mysql(name: str, given: dict[str, str]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Final
+from pkgutil import resolve_name
+from typing import Any, Final
 
 from lockstep.clock import Clock
 from lockstep.databases.comparing import ComparingFollowing, Looking
@@ -26,8 +27,8 @@ from lockstep.databases.sqlite.looking import SqliteLooking
 from lockstep.databases.sqlite.reading import read_sqlite, sqlite_file_of
 
 POLL_MS: Final = 200
-REDIS_POLL_MS: Final = 1_000
-"""Each look goes through all keys of the server."""
+WHOLE_POLL_MS: Final = 1_000
+"""Where each look reads all."""
 
 
 def open_following(
@@ -62,7 +63,10 @@ def open_following(
         case "sqlite":
             looking = SqliteLooking(datasource, shape)
         case "redis":
-            looking, poll_ms = RedisLooking(datasource, shape), poll_ms or REDIS_POLL_MS
+            looking, poll_ms = RedisLooking(datasource, shape), poll_ms or WHOLE_POLL_MS
+        case "mongodb":
+            looking = _mongodb("looking:MongoLooking")(datasource, shape)
+            poll_ms = poll_ms or WHOLE_POLL_MS
         case _:
             raise DatasourceError(
                 f"{datasource.place}: with mode='copy' there is no such database",
@@ -145,9 +149,21 @@ _ASKING: Final[Mapping[str, Callable[[Datasource], Asking]]] = {
     "mysql": MysqlAsking,
     "sqlite": SqliteAsking,
     "redis": RedisAsking,
+    "mongodb": lambda datasource: _mongodb("asking:MongoAsking")(datasource),
 }
 
 
 def open_asking(datasource: Datasource) -> Asking:
-    """Connects when it is first asked."""
+    """Connects when it is first asked. DatasourceError where a package is missing."""
     return _ASKING[datasource.kind](datasource)
+
+
+def _mongodb(name: str) -> Any:
+    """Loaded when an app uses it: the driver is an optional part."""
+    try:
+        return resolve_name(f"lockstep.databases.mongodb.{name}")
+    except ImportError as error:
+        raise DatasourceError(
+            f"'mongodb' needs a package that is not installed: {error.name}",
+            hint="pip install 'lockstep[mongodb]' beside every receiver",
+        ) from error

@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from lockstep.clock import Clock
+from lockstep.connectors.mongodb import COLLECTION
 from lockstep.control import AppView, Catalogue
 from lockstep.databases import (
     ChangeBatch,
@@ -48,7 +49,7 @@ def shape_of(table: ExternalTable) -> TableShape:
     """What is wanted of the database."""
     columns = dict(table.columns)
     return TableShape(
-        table.store.get("table.name") or table.name,
+        table.store.get("table.name") or table.store.get(COLLECTION) or table.name,
         tuple(columns.values()),
         tuple(attribute.type for attribute in table.definition.attributes),
         tuple(columns[name] for name in table.key),

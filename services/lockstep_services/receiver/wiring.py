@@ -8,7 +8,6 @@ from typing import ClassVar
 from msgspec import structs
 
 from lockstep.bus import BusLimits, ForeignServers
-from lockstep.connectors.redis import REDIS, place_of
 from lockstep.control import (
     Beating,
     Catalogue,
@@ -17,7 +16,7 @@ from lockstep.control import (
     answer_flows,
     take_answers,
 )
-from lockstep.databases import Datasource, datasource_for, read_datasources, redis_at
+from lockstep.databases import Datasource, read_datasources
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.frame.web import check_sources_host
@@ -43,6 +42,7 @@ from lockstep_services.receiver.messages import Transfer
 from lockstep_services.receiver.routes import Routes
 from lockstep_services.receiver.schemas import SchemaFetcher, SourceSchemas
 from lockstep_services.receiver.service import Services
+from lockstep_services.receiver.stores import datasource_of_store
 
 DRAIN_POLL_MS = 20
 DRAIN_CALLS_MS = 1_000
@@ -73,10 +73,7 @@ class Receiver:
 
         def datasource_of(app: str, store: ast.Annotation) -> Datasource:
             filled = with_secrets(store, lambda name: vault.value(app, name))
-            if (store.get("type") or "").lower() == REDIS:
-                place = place_of(filled.get)
-                return redis_at(place.host, place.port, place.password)
-            return datasource_for(filled.get, known, default_dsn)
+            return datasource_of_store(filled, known, default_dsn)
 
         self._lookups = Lookups(context.clock, datasource_of, context.metrics)
         self._schemas = SchemaRegistry(context.clock, context.log)

@@ -90,7 +90,7 @@ T = "define table T (a int, b string);"
             f"@sink(type='prometheus', metric.type='gauge', server.url='http://0.0.0.0:9') {S}",
             ("to anybody", "gateway"),
         ),
-        (f"@store(type='mongodb') {T}", ("no store 'mongodb' here", "PostgreSQL")),
+        (f"@store(type='mongodb', mongodb.uri='mongodb://h/d') {T}", ("'mode'", "type='rdbms'")),
         (f"@sink(ref='known') {S}", ("refers to a configuration", "type='log'")),
         (f"@store(ref='known') {T}", ("refers to a configuration", "type='rdbms'")),
         (f"@sink(type='log', @map(ref='x')) {S}", ("refers to a configuration",)),

@@ -53,7 +53,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     },
     ExtensionKind.STORE: dict.fromkeys(
         (
-            "mongodb",
             "inMemory",
             "testStoreContainingInMemoryTable",
         ),

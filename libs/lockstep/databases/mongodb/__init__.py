@@ -1,0 +1,1 @@
+"""MongoDB: tables whose rows are documents of a collection."""

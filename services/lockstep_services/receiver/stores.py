@@ -1,0 +1,29 @@
+"""Which database the store of a table means."""
+
+from __future__ import annotations
+
+from lockstep.connectors import mongodb, redis
+from lockstep.databases import (
+    Datasource,
+    DatasourceError,
+    Datasources,
+    datasource_for,
+    mongodb_at,
+    redis_at,
+)
+from lockstep.siddhiql import ast
+
+
+def datasource_of_store(store: ast.Annotation, known: Datasources, default_dsn: str) -> Datasource:
+    """With its secrets filled in. DatasourceError, which holds none of them."""
+    kind = (store.get("type") or "").lower()
+    try:
+        if kind == redis.REDIS:
+            place = redis.place_of(store.get)
+            return redis_at(place.host, place.port, place.password)
+        if kind == mongodb.MONGODB:
+            uri = store.get(mongodb.URI) or ""
+            return mongodb_at(uri, mongodb.database_of(uri))
+    except ValueError as error:
+        raise DatasourceError(str(error), where=kind) from error
+    return datasource_for(store.get, known, default_dsn)

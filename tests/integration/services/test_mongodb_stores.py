@@ -1,0 +1,214 @@
+"""Collections that other programs keep in a MongoDB: followed and looked up, whatever dies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pymongo import AsyncMongoClient, errors
+
+from lockstep.databases import DatabaseError, TableShape, mongodb_at, open_asking
+from lockstep.databases.mongodb.looking import MongoLooking
+from lockstep.events import AttributeType, UnavailableError
+from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.plan.plans import plan_of
+from tests.integration.services.cluster import CLOCK, Cluster, until
+from tests.integration.services.conftest import Start
+from tests.integration.services.test_copied_tables import rows_of, sent, shown
+from tests.integration.services.test_looked_up_tables import post
+from tests.mongodb.server import MongoServer
+
+COPIES = """
+@app:name('{name}')
+define stream Orders (id long, customer int);
+@store(type='mongodb', mode='copy', mongodb.uri='{uri}', collection.name='customers',
+       columns='id=_id, name=full.name', poll.interval='100 millisec')
+@PrimaryKey('id')
+define table Customers (id int, name string, credit double, gold bool);
+from Orders join Customers on Orders.customer == Customers.id
+select Orders.id as id, Customers.name as name, Customers.credit as credit insert into Found;
+"""
+LOOKUPS = """
+@app:name('{name}')
+define stream Orders (id long, customer int);
+define stream Gold (customer int);
+@store(type='mongodb', mode='lookup', mongodb.uri='{uri}', collection.name='customers',
+       columns='name=full.name')
+@PrimaryKey('id')
+define table Customers (id int, name string, region string);
+from Orders as o left outer join Customers as c on o.customer == c.id and c.region == 'eu'
+select o.id as id, c.name as name insert into Found;
+from Gold[(Customers.id == customer) in Customers] select customer insert into Known;
+"""
+NODES = ("coordinator", "processor-1", "receiver-1", "presenter")
+KINDS = {"id": AttributeType.LONG, "shop": AttributeType.STRING, "amount": AttributeType.DOUBLE}
+SHAPE = TableShape("sales", tuple(KINDS), tuple(KINDS.values()), ("id",))
+
+
+class Place:
+    """A server of other programs."""
+
+    def __init__(self, server: MongoServer) -> None:
+        self.server = server
+        self.client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(
+            server.url, serverSelectionTimeoutMS=1_000, timeoutMS=60_000
+        )
+        self.datasource = mongodb_at(f"{server.url}?serverSelectionTimeoutMS=500", "shop")
+        self.customers = self.client["shop"]["customers"]
+
+    async def put(self, number: int, **fields: Any) -> None:
+        """A customer as it is from now on."""
+        await self.customers.replace_one({"_id": number}, fields, upsert=True)
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    """The test's own."""
+    server = MongoServer(tmp_path / "mongodb")
+    await server.start()
+    made = Place(server)
+    yield made
+    await made.client.close()
+    await server.kill()
+
+
+async def test_documents_are_asked_for_by_any_fields(place: Place) -> None:
+    """Many values in one trip. A value is a value, whatever it looks like; a whole number may be a
+    double there; what is no row is refused."""
+    sales = place.client["shop"]["sales"]
+    await sales.insert_many(
+        [{"id": n, "shop": f"s{n % 2}", "amount": n / 4, "more": [n]} for n in range(1_200)]
+    )
+    await sales.insert_one({"id": 2_000.0, "shop": "$ne"})
+    asking = open_asking(place.datasource)
+    found = await asking.rows(SHAPE, ("id",), [(n,) for n in (*range(1_000), 2_000)])
+    assert sorted(found) == [
+        *((n, f"s{n % 2}", n / 4) for n in range(1_000)), (2_000, "$ne", None)
+    ]  # fmt: skip
+    keys = [(n, "s1") for n in range(10)]
+    found = await asking.rows(SHAPE, ("id", "shop"), keys)
+    assert sorted(found) == [(n, "s1", n / 4) for n in (1, 3, 5, 7, 9)]
+    assert await asking.rows(SHAPE, ("shop",), [("$ne",)]) == [(2_000, "$ne", None)]
+    await sales.insert_one({"id": 3_000, "amount": "much"})
+    with pytest.raises(DatabaseError, match="'amount' of a document is 'much'"):
+        await asking.rows(SHAPE, ("id",), [(3_000,)])
+    await place.server.kill()
+    with pytest.raises(UnavailableError):
+        await asking.rows(SHAPE, ("id",), [(1,)])
+    await asking.close()
+
+
+async def test_a_look_reads_all(place: Place) -> None:
+    """And tells when two documents are one row."""
+    sales = place.client["shop"]["sales"]
+    await sales.insert_many([{"id": n, "shop": "s"} for n in range(1_000)])
+    looking = MongoLooking(place.datasource, SHAPE)
+    assert await looking.look() == {(n,): (n, "s", None) for n in range(1_000)}
+    await sales.insert_one({"id": 7, "shop": "t"})
+    with pytest.raises(DatabaseError, match=r"two rows have id=\(7,\)"):
+        await looking.look()
+    await looking.close()
+
+
+async def held(place: Place) -> list[tuple[Any, ...]]:
+    """All customers, as another program reads them."""
+    found = await place.customers.find().to_list(None)
+    return sorted(
+        (one["_id"], one.get("full", {}).get("name"), one.get("credit"), one.get("gold"))
+        for one in found
+    )
+
+
+async def agrees(cluster: Cluster, app: str, place: Place) -> None:
+    """Waits until the app's table is the collection."""
+    found: Any = None
+
+    async def same() -> bool:
+        nonlocal found
+        found = await rows_of(cluster, app), await held(place)
+        return bool(found[0] == found[1])
+
+    await until(same, "the copy is what the server has", seen=lambda: found)
+
+
+async def keep_changing(place: Place, stop: asyncio.Event) -> int:
+    """Another program, until told; how many changes."""
+    done = 0
+    while not stop.is_set():
+        try:
+            await place.customers.update_one({"_id": done % 7}, {"$set": {"credit": float(done)}})
+            await place.customers.delete_one({"_id": done % 50})
+            await place.put(done * 31 % 50, full={"name": f"name {done}"}, gold=True)
+            done += 1
+        except errors.PyMongoError:
+            pass  # it was killed
+        await CLOCK.sleep_ms(3)
+    return done
+
+
+@pytest.mark.parametrize("victim", ["receiver-1", "receiver-2", "mongodb"])
+async def test_whoever_dies_the_copy_is_what_the_server_has(
+    cluster_of: Start, place: Place, victim: str
+) -> None:
+    """While the collection changes all the time a service, or the server, dies and comes back.
+    Folding the log again gives what was published."""
+    async with cluster_of(*NODES, "receiver-2") as cluster:
+        for number in range(50):
+            await place.put(number, full={"name": "c"}, credit=0.0, gold=False)
+        text = COPIES.format(name="Busy", uri=place.server.url)
+        app = await cluster.deploy(text)
+        await agrees(cluster, app, place)
+        stop = asyncio.Event()
+        changing = asyncio.create_task(keep_changing(place, stop))
+        try:
+            for number in range(60):
+                if number == 20:
+                    await (place.server.kill() if victim == "mongodb" else cluster.crash(victim))
+                if number == 40:
+                    await (place.server.start() if victim == "mongodb" else cluster.start(victim))
+                await until(partial(sent, cluster, app, number), f"order {number}")
+        finally:
+            stop.set()
+        assert await changing > 0
+        await place.put(100, full={"name": "last"})
+        await agrees(cluster, app, place)
+        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
+        await until(lambda: shown(cluster, app, len(again.rows)), "all rows")
+        assert list(await cluster.published(app)) == list(again.rows)
+
+
+async def test_each_event_gets_what_the_server_had_when_it_came(
+    cluster_of: Start, place: Place
+) -> None:
+    """While it is away senders wait. Its rows are in the log: folding that again gives the same."""
+    rows = ((1, "ann", "eu"), (2, "bob", "us"), (4, "eve", "EU"))
+    for number, name, region in rows:
+        await place.put(number, id=number, full={"name": name}, region=region)
+    await place.put(3, id=3, region="eu")
+    async with cluster_of("coordinator", "processor-1", "processor-2", "receiver") as cluster:
+        text = LOOKUPS.format(name="Asked", uri=place.server.url)
+        app = await cluster.deploy(text, replicas=2)
+        await cluster.send(app, "Orders", [[10, 1], [11, 2], [12, 9], [13, 3], [14, 4]])
+        await place.put(1, id=1, full={"name": "ann 2"}, region="eu")
+        await cluster.send(app, "Orders", [15, 1])
+        await cluster.send(app, "Gold", [[1], [2], [9]])
+        await place.server.stop()
+        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
+        assert status == 503, answer
+        await cluster.crash(await cluster.active(app))
+        await cluster.settled(app, 1)
+        await place.server.start()
+        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
+        assert (status, answer.get("duplicate", False)) == (200, False)
+        published = await cluster.published_count(app, 9)
+        assert [row.data for row in published if row.stream == "Found"] == [
+            (10, "ann"), (11, None), (12, None), (13, None), (14, None), (15, "ann 2"),
+            (16, "ann 2"),
+        ]  # fmt: skip
+        assert [row.data for row in published if row.stream == "Known"] == [(1,), (2,)]
+        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
+        assert list(again.rows) == published
