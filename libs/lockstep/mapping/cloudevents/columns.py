@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import itemgetter
+from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +12,14 @@ import pyarrow.compute as pc
 
 from lockstep.mapping.cloudevents.envelope import SPECVERSION
 from lockstep.mapping.cloudevents.source import CloudEventsSource, carried
-from lockstep.mapping.columnar import Documents, OddError, QuickReader, all_are
+from lockstep.mapping.columnar import (
+    Documents,
+    OddError,
+    QuickReader,
+    Values,
+    all_are,
+    converted_column,
+)
 from lockstep.mapping.contract import Columns, Properties
 from lockstep.mapping.values import lenient
 
@@ -22,49 +29,89 @@ _TIME: Final = (
 )
 """The usual times of RFC 3339; Arrow alone would take others, too."""
 
+_MEMBERS: Final = (
+    "specversion", "id", "source", "type", "time", "subject", "datacontenttype", "dataschema",
+)  # fmt: skip
 _NANOSECONDS: Final = pa.timestamp("ns", "UTC")
 
 
 class CloudEventsColumns(QuickReader):
     """Reads for a CloudEventsSource: batches and structured events, not data with its attributes
-    in the headers."""
+    in the headers. Where all members are known, events are plain structs; else they are maps."""
 
     def __init__(self, source: CloudEventsSource) -> None:
+        self._columns = source.columns
         self._is_custom = source.custom is not None
         self._documents = Documents(
             source.columns, is_custom=self._is_custom, fails=source.fails, convert=lenient
         )
+        self._known = None if self._is_custom else _decoder(source)
 
     def columns(self, payload: Any, properties: Properties) -> Columns:
         """See QuickReader."""
         if carried(properties) is not None:
             raise OddError("the message is the data of one event")
+        if self._known is not None:
+            try:
+                events = self._known.decode(payload)
+            except msgspec.DecodeError:
+                pass  # there are other members
+            else:
+                return self._of_structs(events)
         found = msgspec.json.decode(payload)
-        elements = found if isinstance(found, list) else [found]
-        if not elements or not all_are(elements, dict):
-            raise OddError("no events, or what is none")
-        if set(map(itemgetter("specversion"), elements)) != {SPECVERSION}:
-            raise OddError("another version")
-        ids, sources, _ = (_texts(elements, name) for name in ("id", "source", "type"))
-        documents = elements
+        return self._of_maps(found if isinstance(found, list) else [found], properties)
+
+    def _of_structs(self, events: Sequence[Any]) -> Columns:
+        data = list(map(attrgetter("data"), events))
+        values = [
+            converted_column(list(map(attrgetter(f"f{at}"), data)), column.attribute.type, lenient)
+            for at, column in enumerate(self._columns)
+        ]
+        return _columns(values, lambda name: list(map(attrgetter(name), events)))
+
+    def _of_maps(self, events: list[Any], properties: Properties) -> Columns:
+        if not all_are(events, dict):
+            raise OddError("an event is no object")
+        documents = events
         if not self._is_custom:
-            documents = list(map(itemgetter("data"), elements))
+            documents = list(map(itemgetter("data"), events))
             if not all_are(documents, dict):
                 raise OddError("data that is no object")
-        elif any("data" not in element and "data_base64" in element for element in elements):
+        elif any("data" not in event and "data_base64" in event for event in events):
             raise OddError("data in Base64")
-        return Columns(
-            self._documents.values(documents, properties),
-            len(elements),
-            together=True,
-            timestamps_ms=_times([element.get("time") for element in elements]),
-            ids=pc.binary_join_element_wise(sources, ids, " "),
-        )
+        values = self._documents.values(documents, properties)
+        return _columns(values, lambda name: [event.get(name) for event in events])
 
 
-def _texts(elements: Sequence[dict[str, Any]], name: str) -> pa.StringArray:
+def _decoder(source: CloudEventsSource) -> msgspec.json.Decoder[Any]:
+    """Of batches with no members but those of CloudEvents, and those of the stream in `data`."""
+    missing: tuple[None, ...] = () if source.fails else (None,)
+    names = {f"f{at}": column.path for at, column in enumerate(source.columns)}
+    fields: list[Any] = [(field, Any, *missing) for field in names]
+    data = msgspec.defstruct("Data", fields, rename=names, gc=False, forbid_unknown_fields=True)
+    members: list[Any] = [(name, Any, None) for name in _MEMBERS]
+    event = msgspec.defstruct(
+        "CloudEvent", [("data", data), *members], gc=False, forbid_unknown_fields=True
+    )
+    return msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
+
+
+def _columns(values: list[Values], member: Callable[[str], list[Any]]) -> Columns:
+    """With what the events say of themselves. `member`: one of all events, None for missing."""
+    if set(member("specversion")) != {SPECVERSION}:
+        raise OddError("no events, or another version")
+    ids, sources, _ = (_texts(member(name), name) for name in ("id", "source", "type"))
+    return Columns(
+        values,
+        len(ids),
+        together=True,
+        timestamps_ms=_times(member("time")),
+        ids=pc.binary_join_element_wise(sources, ids, " "),
+    )
+
+
+def _texts(texts: list[Any], name: str) -> pa.StringArray:
     """An attribute that each event must have."""
-    texts = list(map(itemgetter(name), elements))
     if not all(texts) or not all_are(texts, str):
         raise OddError(f"{name} is missing, or is no text")
     return pa.array(texts, pa.string())
