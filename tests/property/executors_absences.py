@@ -93,7 +93,7 @@ def waiting(apps: Apps) -> str:
     out = apps.name()
     query = f"from {text}{within} select {', '.join(items)} insert into {out};"
     if apps.pick("yes", "no", "no") == "yes":
-        return f"partition with (s of S, s of R) begin {query} end;"
+        return f"partition with ({apps.keys()}) begin {query} end;"
     behind = apps.pick(
         "",
         f" from {out}#window.length(2) select c, count() as n insert into {apps.name()};",

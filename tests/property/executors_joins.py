@@ -18,6 +18,7 @@ def _windows(apps: Apps) -> tuple[str, str]:
         "",
         "#window.length(2)",
         "#window.length(1)",
+        "#window.length(0)",
         "#window.time(100)",
         "#window.time(300)",
         "#window.timeLength(200, 2)",
@@ -78,7 +79,7 @@ def inside(apps: Apps) -> str:
     left, right = _windows(apps)
     out = apps.name()
     return (
-        f"partition with ({apps.pick('s', 'i')} of S, {apps.pick('s', 'i')} of R) begin"
+        f"partition with ({apps.keys('s', 'i')}) begin"
         f" {_joined(apps, f'S{left}', f'R{right}', f'#{out}')}"
         f" from #{out} select s, i, count() as c insert into {out}; end; {_behind(apps, out)}"
     )
@@ -98,7 +99,14 @@ def alone(apps: Apps) -> str:
 def named(apps: Apps) -> str:
     """Named windows, with a stream, another window or themselves."""
     out, made = apps.name(), apps.name()
-    windows = ("length(2)", "time(200)", "lengthBatch(2)", "timeBatch(200)", "timeLength(200, 2)")
+    windows = (
+        "length(2)",
+        "length(0)",
+        "time(200)",
+        "lengthBatch(2)",
+        "timeBatch(200)",
+        "timeLength(200, 2)",
+    )
     names = [f"W{made}", f"V{made}"]
     define = "".join(
         f"define window {name} (s string, i int, d double) {apps.pick(*windows)};\n"

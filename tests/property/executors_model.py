@@ -53,6 +53,11 @@ class Apps:
         """One of them."""
         return self._random.choice(choices)
 
+    def keys(self, *attributes: str) -> str:
+        """What makes a partition's instances: both streams, or one, and the other is broadcast."""
+        of = [f"{self.pick(*(attributes or ('s',)))} of {stream}" for stream in "SR"]
+        return self.pick(", ".join(of), ", ".join(of), *of)
+
     def number(self, depth: int = 1) -> str:
         """A numeric expression of S."""
         if depth == 0 or self._random.random() < 0.4:
@@ -126,7 +131,7 @@ class Apps:
         """A window of S, or none."""
         return self.pick(
             "",
-            f"#window.length({self._random.randint(1, 6)})",
+            f"#window.length({self._random.randint(0, 6)})",
             f"#window.time({self.pick('100', '300', '1 sec')})",
             "[not (t is null)]#window.externalTime(t, 300)",
             f"#window.lengthBatch({self._random.randint(1, 6)})",
@@ -188,11 +193,13 @@ def _partition(apps: Apps) -> str:
     out, other = apps.name(), apps.name()
     window = apps.pick("", "#window.length(2)", "#window.time(300)")
     select = apps.select(aggregated=True)
+    own = f"from S select s, {apps.number()} as n"
+    shared = f"from R{window} select s, i as n, count() as c"
     return (
         f"partition with ({key} of S) begin"
         f" from S[{apps.condition()}]{window} select {select}{apps.clauses()} insert into #X{out};"
         f" from #X{out} select s, n, count() as c insert into {out};"
-        f" from S select s, {apps.number()} as n insert into {other}; end;"
+        f"  {apps.pick(own, own, shared)} insert into {other}; end;"
     )
 
 
@@ -205,7 +212,7 @@ def _pattern(apps: Apps) -> str:
     select = f"e1.s as s, e2.i as i, e1.d as d{', e3.i as k' if third else ''}, count() as c"
     query = f"from {pattern} select {select} insert into {out};"
     if apps.pick("yes", "no") == "yes":
-        return f"partition with (s of S, s of R) begin {query} end;"
+        return f"partition with ({apps.keys()}) begin {query} end;"
     return query
 
 

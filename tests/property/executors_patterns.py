@@ -119,7 +119,7 @@ def pattern(apps: Apps) -> str:
     select = f"select {', '.join(items)}{by}{having}"
     query = f"from {chain}{within} {select} insert into {out};"
     if apps.pick("yes", "no") == "yes":
-        return f"partition with (s of S, s of R) begin {query} end;"
+        return f"partition with ({apps.keys()}) begin {query} end;"
     behind = apps.pick(
         "", f" from {out}#window.length(2) select a0, count() as n insert into {out}N;"
     )

@@ -66,7 +66,9 @@ class _Table:
     def writer(self) -> str:
         """A query that writes."""
         t, pick = self.name, self.apps.pick
-        window = pick("", "", "", "#window.length(2)", "#window.lengthBatch(2)")
+        window = pick(
+            "", "", "", "#window.length(2)", "#window.length(0)", "#window.lengthBatch(2)"
+        )
         source, kind = f"from {pick('S', 'R')}{_KNOWN}{window} select s, i, d", ""
         if window:
             kind = pick("", "for expired events ", "for all events ")
@@ -85,7 +87,7 @@ class _Table:
         t, out, pick = self.name, self.apps.name(), self.apps.pick
         if pick("join", "join", "in") == "in":
             asked = pick("", "not ") + f"(({self.on('S.')}) in {t})"
-            window = pick("", "", "#window.length(3)")
+            window = pick("", "", "#window.length(3)", "#window.length(0)")
             at = pick("before", "behind")
             before, behind = (f"[{asked}]", "") if at == "before" else ("", f"[{asked}]")
             return f"from S{before}{window}{behind} select s, i, count() as c insert into {out};"

@@ -52,7 +52,9 @@ def _select(apps: Apps) -> str:
 
 
 def _behind(apps: Apps, stream: str) -> str:
-    window = apps.pick("", "#window.length(2)", "#window.lengthBatch(2)", "#window.time(150)")
+    window = apps.pick(
+        "", "#window.length(2)", "#window.length(0)", "#window.lengthBatch(2)", "#window.time(150)"
+    )
     kind = apps.pick("", "all events ")
     return (
         f"from {stream}{window} select s, count() as c, sum(i) as n insert {kind}into"

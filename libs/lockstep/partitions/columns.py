@@ -5,22 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from lockstep.columns.chunks import Chunks
-from lockstep.columns.column import Array, Index, Mask
+from lockstep.columns.chunks import Chunks, empty, joined_orders, spread
+from lockstep.columns.column import Array, Index, Mask, Unfit
 from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.keys import Ids, partition_names
 from lockstep.columns.moves import Moves
+from lockstep.columns.order import Order, counts_before, merged
 from lockstep.columns.output import Output
 from lockstep.columns.realms import Realms
 from lockstep.columns.rule import routed
 from lockstep.columns.shards import Shard
 from lockstep.columns.units import States
+from lockstep.events import AttributeType
 
 Condition = Callable[[Frame], Mask]
+MAX_COPIES: Final = 4_000_000
+"""Copies of events that a broadcast may make in a slice. Beyond that the reference folds the slice,
+which holds those of one instance at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,102 @@ class Router:
         for key, _ in states.operators[self._realms.instances_path]:
             if self.shard is None or self.shard.owns(key):
                 self._realms.keys.id_of(key)
+
+    def text_columns(self) -> list[Any]:
+        return []
+
+
+class Broadcast:
+    """Brings the chunks of a stream that has no key to each instance that is there by then, in the
+    order in which the instances were made."""
+
+    shows_timers = False
+    is_observed = False
+
+    def __init__(
+        self,
+        partition: str,
+        place: int,
+        source: str,
+        types: Sequence[AttributeType],
+        keyed: Sequence[str],
+        realms: Realms,
+    ) -> None:
+        """`types` are those of the stream; `keyed`: the streams whose events make instances."""
+        self.name = f"{partition} of {source}"
+        self.place = place
+        self._source = source
+        self._types = types
+        self._routed = tuple(routed(partition, stream) for stream in keyed)
+        self.reads: tuple[str, ...] = (source, *self._routed)
+        self.writes = routed(partition, source)
+        self._realms = realms
+        self._made: list[int] = []
+        """The instances, in the order in which they were made."""
+
+    def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
+        there = len(self._made)
+        when = self._new(inputs)
+        chunks = inputs.get(self._source)
+        if chunks is None:
+            return Output(empty(self._types, keyed=True))
+        counts = np.full(chunks.count, there, np.int64)
+        if when is not None:
+            counts += counts_before(when, chunks.order.below(self.place, 0))
+        if int(counts @ np.diff(chunks.starts)) > MAX_COPIES:
+            raise Unfit(f"{self.name}: more than {MAX_COPIES:,} copies for its instances")
+        source = np.repeat(np.arange(chunks.count, dtype=np.int64), counts)
+        events, starts = spread(chunks.starts, source)
+        rank = np.arange(len(source), dtype=np.int64) - np.repeat(
+            np.cumsum(counts) - counts, counts
+        )
+        copies = Chunks(
+            tuple(column.take(events) for column in chunks.columns),
+            chunks.times[events],
+            starts,
+            chunks.order.take(source).below(self.place, rank),
+            chunks.now[source],
+            np.array(self._made, np.int64)[rank],
+        )
+        return Output(copies)
+
+    def _new(self, inputs: Mapping[str, Chunks]) -> Order | None:
+        """When each instance was made that was not there before, in order."""
+        known = np.zeros(len(self._realms.keys), np.bool_)
+        known[self._made] = True
+        realms: list[Ids] = []
+        orders: list[Order] = []
+        for name in self._routed:
+            chunks = inputs.get(name)
+            if chunks is None or chunks.keys is None:
+                continue
+            fresh = np.flatnonzero(~known[chunks.keys])
+            found, firsts = np.unique(chunks.keys[fresh], return_index=True)
+            realms.append(found)
+            orders.append(chunks.order.take(fresh[firsts]))
+        if not sum(map(len, realms)):
+            return None
+        order, permutation = joined_orders(orders), merged(orders)
+        # An instance that several streams reach was made by the first.
+        inside = np.concatenate(realms)[permutation]
+        firsts = np.sort(np.unique(inside, return_index=True)[1])
+        self._made += inside[firsts].tolist()
+        return order.take(permutation[firsts])
+
+    def settle(self) -> None:
+        """See Unit."""
+
+    def due_ms(self) -> int | None:
+        return None
+
+    def store(self, states: States) -> None:
+        """The instances in the order in which they were made, which their routers do not know."""
+        keys = self._realms.keys.keys
+        states.operators[self._realms.instances_path] = [(str(keys[i]), 0) for i in self._made]
+
+    def load(self, states: States) -> None:
+        keys = states.operators[self._realms.instances_path]
+        self._made = [self._realms.keys.id_of(key) for key, _ in keys]
 
     def text_columns(self) -> list[Any]:
         return []

@@ -65,7 +65,10 @@ def test_one_side_without_a_window() -> None:
             "L#window.time(100) as l join R#window.timeBatch(100) as r on l.k == r.k",
             "timers of two kinds",
         ),
-        ("L#window.length(0) as l join R#window.length(2) as r on l.k == r.k", "length(0)"),
+        (
+            "L#window.delay(100) as l join R#window.length(2) as r on l.k == r.k",
+            "the window delay",
+        ),
         (
             "L#window.sort(1, v) as l join R#window.length(2) as r on l.k == r.k",
             "the window sort",

@@ -7,7 +7,7 @@ import pytest
 from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
 from lockstep.windows.contract import ColumnarCall, columnar_window
-from lockstep.windows.length.columns import LengthWindow
+from lockstep.windows.length.columns import LengthWindow, NoLengthWindow
 from lockstep.windows.time.columns import TimerTimeWindow, TimeWindow
 from tests.unit.columns.flows import setup
 from tests.unit.windows.played import written
@@ -36,6 +36,7 @@ def test_arguments_are_read_or_have_no_form() -> None:
 def test_the_declaration_names_the_factory() -> None:
     """Of time windows it depends on what is wanted which one that is."""
     assert isinstance(columnar_window(call_of("length(3)"), setup()), LengthWindow)
+    assert isinstance(columnar_window(call_of("length(0)"), setup()), NoLengthWindow)
     assert isinstance(columnar_window(call_of("time(30)"), setup()), TimerTimeWindow)
     unseen = columnar_window(call_of("timeLength(30, 3)"), setup(wants_expired=False))
     assert isinstance(unseen, TimeWindow)
@@ -44,7 +45,6 @@ def test_the_declaration_names_the_factory() -> None:
 @pytest.mark.parametrize(
     ("example", "reason"),
     [
-        ("length(0)", "length(0)"),
         ("lengthBatch(0)", "lengthBatch(0) or stream.current.event"),
         ("lengthBatch(2, true)", "lengthBatch(0) or stream.current.event"),
         ("timeBatch(20, true)", "stream.current.event"),

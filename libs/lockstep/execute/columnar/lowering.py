@@ -21,7 +21,7 @@ from lockstep.execute.columnar.hosting import Hosting, Parts
 from lockstep.execute.columnar.rules import RULES, Site
 from lockstep.execute.columnar.sharing import Item, definitions_of, touched
 from lockstep.expressions.columns import Compiler
-from lockstep.partitions.columns import Ranges, Router
+from lockstep.partitions.columns import Broadcast, Ranges, Router
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedStream
@@ -221,15 +221,18 @@ def _routers(node: PartitionNode, site: Site) -> list[Unit]:
     keys = {key.stream: key for key in partition.keys}
     routers: list[Unit] = []
     for source in node.reads:
+        if source not in site.plan.checked.streams:
+            raise NotLowerable(f"the partition reads {source}, which is no stream")
         key = keys.get(source)
         if key is None:
-            raise NotLowerable(f"the partition's {source} is broadcast")
+            keyed = [stream for stream in node.reads if stream in keys]
+            types = site.plan.checked.schemas[source].types
+            routers.append(Broadcast(node.name, site.place, source, types, keyed, site.realms))
+            continue
         compiler = Compiler(node.partition.key_scopes[source])
         value = _key(key, compiler)
         if compiler.may_fail:
             raise NotLowerable("a partition key that calls functions")
-        if source not in site.plan.checked.streams:
-            raise NotLowerable(f"the partition reads {source}, which is no stream")
         routers.append(Router(node.name, site.place, source, value, site.realms))
     return routers
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lockstep.columns.compiled import plain
-from lockstep.columns.flow import Flow
-from lockstep.columns.rule import NotLowerable
+from lockstep.columns.flow import CURRENT, EXPIRED, RESET, Flow
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.chained import Chained
 from lockstep.windows.contract import ColumnarCall, Setup, Step
@@ -24,9 +25,33 @@ class LengthWindow(Chained):
         return self.made(step, out)
 
 
-def length(call: ColumnarCall, setup: Setup) -> LengthWindow:
-    """NotLowerable where a RESET stands behind each event."""
+class NoLengthWindow(Chained):
+    """length(0): each event comes, goes and resets, and none is inside."""
+
+    slides = False
+    resets = True
+
+    def flow(self, step: Step) -> Flow:
+        chunks = step.chunks
+        places = self.held.add(chunks.columns, chunks.times, [step.groups])
+        self._left.append(places)
+        gone = np.full(len(chunks), -1, np.int64)
+        rows = np.arange(len(chunks), dtype=np.int64)
+        return Flow(
+            chunks,
+            plain(chunks.starts, np.int64) * 3,
+            chunks.order.below(step.place, 0),
+            chunks.now,
+            row=np.stack([rows, rows, gone], axis=1).ravel(),
+            kind=np.tile(np.array([CURRENT, EXPIRED, RESET], np.int8), len(chunks)),
+            place=np.stack([places, places, gone], axis=1).ravel(),
+            time=np.repeat(chunks.per_event(chunks.now), 3),
+            held=self.held,
+            keys=chunks.keys,
+        )
+
+
+def length(call: ColumnarCall, setup: Setup) -> LengthWindow | NoLengthWindow:
+    """Of n events; of none where n is 0."""
     most = int(call.constant(0))
-    if most <= 0:
-        raise NotLowerable("length(0)")
-    return LengthWindow(setup, most)
+    return LengthWindow(setup, most) if most > 0 else NoLengthWindow(setup)
