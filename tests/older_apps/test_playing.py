@@ -13,12 +13,15 @@ from tests.older_apps.playing.choosing import choose
 from tests.older_apps.playing.inventing import Inventor
 from tests.older_apps.playing.judging import message_difference
 from tests.older_apps.playing.payloads import NoMessageError, payload_of
-from tests.older_apps.playing.repointing import Account, Places, Repointer
+from tests.older_apps.playing.repointing import Account, GoogleStore, Places, Repointer
+from tests.older_apps.playing.statements import prerequisites
 
 PLACES = Places(
     folder=Path("/tmp/played"), http=1001, https=1002, tcp=1003, websocket=1004, hl7=1005,
     smtp=Account("localhost", 1006, "sender", "pass"), kafka="localhost:1007",
-    mysql=Account("localhost", 1008, "lockstep", "secret"),
+    mysql=Account("localhost", 1008, "lockstep", "secret"), nats="nats://localhost:1009",
+    grpc=1010, redis=Account("localhost", 1011, "", "word"),
+    google=GoogleStore("http://localhost:1012", "lake", "/tmp/played/google.json"),
 )  # fmt: skip
 APP = """@App:name('Sweets') -- what stands here, stays: localhost:9092
 @source(type = 'kafka', topic.list="sweets", group.id='g', bootstrap.servers = 'localhost:9092',
@@ -69,6 +72,61 @@ def test_what_is_not_here_is_told() -> None:
     assert Repointer(app, PLACES, 1, itertools.count()).done().lacking == ["an MQTT broker"]
 
 
+CALLED = """/* CREATE TABLE Customers (name VARCHAR(20),amount int));
+INSERT INTO Customers VALUES ('David',5000); */
+@sink(type='nats', destination='out', bootstrap.servers='nats://x:4222', @map(type='json'))
+define stream Told (name string);
+@sink(type='grpc-call', publisher.url='grpc://x:8/org.wso2.grpc.EventService/process/seq',
+    sink.id='1', @map(type='json'))
+define stream Asked (name string);
+@source(type='grpc-call-response', sink.id='1', @map(type='json'))
+define stream Answered (name string);
+@sink(type='snmp', host='x', version='v1', @map(type='keyvalue', @payload('1.3.6.1'='name')))
+define stream Set (name string);
+@sink(type='google-cloud-storage', credential.path='<path>', bucket.name='<name>',
+    object.name='o-{{name}}', @map(type='json'))
+define stream Stored (name string);
+@store(type='redis', host='x', port='6379', table.name='Kept') @PrimaryKey('name')
+define table T (name string);
+define stream In (name string);
+from In insert into T;
+from In#rdbms:query('Customers', 'amount int', 'select amount from Customers where name=?', name)
+select name, amount insert into Rich;
+"""
+
+
+def test_servers_that_an_app_calls_are_those_that_are_here() -> None:
+    """Each with the app's mark, wherever the protocol has a place for it."""
+    found = Repointer(check(CALLED), PLACES, 7, itertools.count(2000)).done()
+    assert not found.lacking
+    assert {change.key: change.after for change in found.changes} == {
+        "destination": "a7-out",
+        "bootstrap.servers": "nats://localhost:1009",
+        "publisher.url": "grpc://localhost:1010/org.wso2.grpc.EventService/process/a7-seq",
+        "host": "localhost",
+        "agent.port": "2000",
+        "endpoint": "http://localhost:1012",
+        "credential.path": "/tmp/played/google.json",
+        "bucket.name": "lake",
+        "object.name": "a7/o-{{name}}",
+        "port": "1011",
+        "password": "word",
+        "table.name": "a7-Kept",
+        "datasource": "a7",
+    }
+    check(found.text)
+
+
+def test_what_a_sample_wants_before_it_is_run_is_done() -> None:
+    """Its tables, and rows of its own name and of those that are drawn."""
+    assert list(prerequisites(CALLED)) == [
+        "CREATE TABLE Customers (name VARCHAR(20),amount int)",
+        "INSERT INTO Customers VALUES ('David',5000)",
+        "INSERT INTO Customers VALUES ('alpha',5000)",
+        "INSERT INTO Customers VALUES ('beta',5000)",
+    ]
+
+
 FORMS = (
     "@map(type='json')",
     "@map(type='json', @attributes(name='$.item.id', amount='$.item.amount'))",
@@ -79,6 +137,8 @@ FORMS = (
     "@map(type='text')",
     r"@map(type='text', regex.A='(id):(.*)', regex.B='(amount):([-.0-9]+)', "
     "@attributes(name='A[2]', amount='B[2]'))",
+    r"@map(type='text', regex.A='name:(\w+),amount:(\d+\.\d+)', "
+    "@attributes(name='A[1]', amount='A[2]'))",
     "@map(type='keyvalue')",
     "@map(type='binary')",
 )

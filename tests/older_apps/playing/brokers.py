@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 import aio_pika
+import nats
 import stomp
 from paho.mqtt import publish
 from paho.mqtt.client import CallbackAPIVersion, Client
@@ -15,7 +16,7 @@ from lockstep.siddhiql import ast
 from tests.older_apps.playing.repointing import Places
 
 CONNECT_S: Final = 10.0
-BROKERS: Final = frozenset({"mqtt", "jms", "rabbitmq"})
+BROKERS: Final = frozenset({"mqtt", "jms", "rabbitmq", "nats"})
 
 Got = Callable[[bytes], None]
 Stop = Callable[[], Awaitable[None]]
@@ -29,6 +30,11 @@ async def send(kind: str, places: Places, source: ast.Annotation, payload: bytes
         await asyncio.to_thread(
             publish.single, topic, payload, qos=1, hostname="127.0.0.1", port=places.mqtt
         )
+    elif kind == "nats":
+        assert places.nats is not None
+        client = await nats.connect(places.nats)
+        await client.jetstream().publish(source.get("destination") or "", payload)
+        await client.close()
     elif kind == "jms":
         await asyncio.to_thread(_sent_by_stomp, places, _destination(source), payload)
     else:
@@ -45,6 +51,8 @@ async def listen(kind: str, places: Places, sink: ast.Annotation, got: Got) -> S
         return await asyncio.to_thread(_heard_by_mqtt, places, sink.get("topic") or "", got)
     if kind == "jms":
         return await asyncio.to_thread(_heard_by_stomp, places, _destination(sink), got)
+    if kind == "nats":
+        return await _heard_by_nats(places, sink.get("destination") or "", got)
     assert places.amqp is not None
     connection = await aio_pika.connect(places.amqp, timeout=CONNECT_S)
     channel = await connection.channel()
@@ -58,6 +66,29 @@ async def listen(kind: str, places: Places, sink: ast.Annotation, got: Got) -> S
 
     async def stop() -> None:
         await connection.close()
+
+    return stop
+
+
+async def keep(places: Places, mark: str, subjects: Iterable[str]) -> None:
+    """A stream of JetStream for an app, as servers of NATS Streaming kept what came."""
+    assert places.nats is not None
+    client = await nats.connect(places.nats)
+    await client.jetstream().add_stream(name=mark, subjects=sorted(set(subjects)))
+    await client.close()
+
+
+async def _heard_by_nats(places: Places, subject: str, got: Got) -> Stop:
+    assert places.nats is not None
+    client = await nats.connect(places.nats)
+
+    async def take(message: Any) -> None:
+        got(message.data)
+
+    await client.subscribe(subject, cb=take)
+
+    async def stop() -> None:
+        await client.close()
 
     return stop
 

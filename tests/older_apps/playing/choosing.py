@@ -17,7 +17,8 @@ from lockstep.siddhiql.trees import below
 from lockstep.testing import VirtualApp
 from tests.older_apps.playing.inventing import Inventor, Step
 
-ANSWERS: Final = ("http-response", "http-call-response")
+ANSWERS: Final = ("http-response", "http-call-response", "grpc-call-response",
+                  "rdbms-call-response")  # fmt: skip
 """Sources that nobody sends to: what a server answered comes in by them."""
 SEEDS: Final = 12
 PAUSES_MS: Final = (20, 1_100, 5_200, 11_000, 61_000)
@@ -80,7 +81,7 @@ def entries(checked: CheckedApp) -> list[str]:
         name for name in defined if name in read and name not in filled and name not in answered
     ]
     found = list(dict.fromkeys([*with_source, *open_ones]))
-    return found or [name for name in defined if name not in filled]
+    return found or [name for name in defined if name not in filled | answered]
 
 
 def _inserts(node: object) -> bool:

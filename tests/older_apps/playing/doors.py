@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, Final
@@ -18,25 +16,26 @@ from confluent_kafka import Producer
 from lockstep.bus import topic_subject
 from lockstep.connectors.hl7.mllp import block, read_block
 from lockstep.connectors.tcp.frames import frame
-from lockstep.events import AttributeType, LockstepError, StreamSchema
+from lockstep.events import LockstepError, StreamSchema
 from lockstep.functions import json_documents
 from lockstep.mapping import annotated, map_of
 from lockstep.mapping.messages import CONTENT_TYPES
 from lockstep.siddhiql import CheckedApp, ast
-from tests.kafka import topics
 from tests.older_apps.playing import brokers
+from tests.older_apps.playing.agents import Agent
+from tests.older_apps.playing.calls import consumed, processed
+from tests.older_apps.playing.choosing import ANSWERS
 from tests.older_apps.playing.inventing import HL7, Step
 from tests.older_apps.playing.payloads import payload_of
+from tests.older_apps.playing.preparing import kind_of_source, path_of, prepare
 from tests.older_apps.playing.repointing import Repointed
 from tests.older_apps.playing.stage import Stage
 
-PARTITIONS: Final = 2
+GRPC: Final = ("grpc", "grpc-service")
 ANSWER_S: Final = 10.0
-SQL_TYPES: Final = {
-    AttributeType.STRING: "VARCHAR(200)", AttributeType.INT: "INT", AttributeType.LONG: "BIGINT",
-    AttributeType.FLOAT: "FLOAT", AttributeType.DOUBLE: "DOUBLE", AttributeType.BOOL: "BOOLEAN",
+PATIENCE_S: Final[Mapping[str, float]] = {
+    "prometheus": 9.0, "snmp": 9.0, "email": 0.2,
 }  # fmt: skip
-PATIENCE_S: Final[Mapping[str, float]] = {"prometheus": 9.0, "email": 0.2}
 """How long a message may take into the log, where a source looks only now and then."""
 COMMON_PATIENCE_S: Final = 3.0
 
@@ -58,13 +57,14 @@ class Doors:
         self._streams: dict[int, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
         self._number = itertools.count(1)
         self._asking: set[asyncio.Task[None]] = set()
+        self._agents: dict[str, Agent] = {}
         self._sources: dict[str, tuple[StreamSchema, ast.Annotation, int | None]] = {}
         counted: dict[str, int] = {}
         for schema, _, source in annotated(checked, "source"):
             place = f"{schema.name}.{counted.get(schema.name, 0)}"
             counted[schema.name] = counted.get(schema.name, 0) + 1
-            kind = _kind(source)
-            if kind in ("http-response", "http-call-response"):
+            kind = kind_of_source(source)
+            if kind in ANSWERS:
                 continue
             if schema.name not in self._sources:
                 self._sources[schema.name] = schema, source, repointed.ports.get(place)
@@ -72,43 +72,21 @@ class Doors:
     @property
     def kinds(self) -> list[str]:
         """The types of sources that are sent to."""
-        return sorted({_kind(source) for _, source, _ in self._sources.values()})
+        return sorted({kind_of_source(source) for _, source, _ in self._sources.values()})
 
     async def prepare(self) -> None:
         """What has to be there before the app is deployed."""
-        for schema, source, _ in self._sources.values():
-            kind = _kind(source)
-            if kind == "kafka":
-                await _topics(self._stage, source.get("topic.list") or "")
-            elif kind == "file":
-                for key in ("dir.uri", "move.after.process"):
-                    if (uri := source.get(key)) is not None:
-                        _path(uri).mkdir(parents=True, exist_ok=True)
-                if (uri := source.get("file.uri")) is not None:
-                    _path(uri).parent.mkdir(parents=True, exist_ok=True)
-            elif kind == "cdc":
-                await self._stage.database(self._mark, [_table(schema, source)])
-        for schema, _, sink in annotated(self._checked, "sink"):
-            if _kind(sink) == "kafka":
-                await _topics(self._stage, sink.get("topic") or "")
-            if (mapping := map_of(sink)) is not None and mapping.get("schema.registry"):
-                self._stage.registry.put(schema.name, _avro(schema))
-        stored = [*self._checked.tables.values(), *self._checked.app.definitions]
-        if any(
-            one.name.lower() == "store" and "mysql" in (one.get("jdbc.url") or "")
-            for each in stored
-            for one in getattr(each, "annotations", ())
-        ):
-            await self._stage.database(self._mark)
-        for schema, _, source in annotated(self._checked, "source"):
-            if _kind(source) in ("http-response", "http-call-response"):
-                row = tuple(_plain(each.type) for each in schema.attributes)
-                self._stage.outside.answers[self._mark] = payload_of(schema, source, row)
+        await prepare(self._stage, self._checked, self._mark)
+        for side in ("source", "sink"):
+            for schema, _, one in annotated(self._checked, side):
+                if kind_of_source(one) == "snmp":
+                    got = self._stage.outside.got[self._mark, "snmp"].append
+                    self._agents[schema.name] = Agent(one, got)
 
     def kind(self, stream: str) -> str:
         """Of the source that a stream's events are sent to; '' for the suite's own door."""
         found = self._sources.get(stream)
-        return "" if found is None else _kind(found[1])
+        return "" if found is None else kind_of_source(found[1])
 
     async def send(self, step: Step) -> None:
         """One event. NotSentError; OSError while nobody listens yet."""
@@ -123,17 +101,31 @@ class Doors:
             await self._stage.client.send(self._checked.name, step.stream, body)
             return
         schema, source, port = found
-        kind = _kind(source)
+        kind = kind_of_source(source)
         if kind == "cdc":
             await _insert(self._stage, self._mark, schema, source, step.row)
             return
         if kind == "prometheus":
             _sample(self._stage, self._mark, schema, source, step.row)
             return
+        if kind == "snmp":
+            self._agents[step.stream].variables.put(_variables(schema, source, step.row))
+            return
         if kind == "hl7":  # which the source makes XML of, or one text
             payload = HL7.format(next(self._number)).encode()
         else:
             payload = payload_of(schema, source, step.row)
+        if kind in GRPC:
+            assert port is not None
+            await self._connected(port)  # OSError while nobody listens
+            if kind == "grpc":
+                await consumed(port, payload)
+            else:
+                self._ask(processed(port, payload))
+            return
+        if kind == "file":
+            _filed(source, payload, self._folder, f"part-{next(self._number)}")
+            return
         if kind in brokers.BROKERS:
             await brokers.send(kind, self._stage.places, source, payload)
             return
@@ -146,6 +138,8 @@ class Doors:
         """Ends connections."""
         for _, writer in self._streams.values():
             writer.close()
+        for agent in self._agents.values():
+            agent.close()
         for task in self._asking:
             task.cancel()
         await asyncio.gather(*self._asking, return_exceptions=True)
@@ -160,12 +154,13 @@ class Doors:
     ) -> None:
         """Who asks waits, and the next one asks meanwhile."""
 
-        async def ask() -> None:
-            answer = await self._posted(source, payload, stream)
-            self._stage.outside.got[self._mark, "answer"].append(answer)
+        self._ask(self._posted(source, payload, stream))
 
-        task = asyncio.create_task(ask())
-        self._asking.add(task)
+    def _ask(self, asking: Coroutine[Any, Any, bytes]) -> None:
+        async def ask() -> None:
+            self._stage.outside.got[self._mark, "answer"].append(await asking)
+
+        self._asking.add(asyncio.create_task(ask()))
 
     async def _posted(self, source: ast.Annotation, payload: bytes, stream: str) -> bytes:
         url = source.get("receiver.url")
@@ -227,20 +222,6 @@ class Doors:
         if await asyncio.to_thread(producer.flush, ANSWER_S):
             raise TimeoutError(f"{topic}: the broker does not take it")
 
-    async def _by_file(
-        self, source: ast.Annotation, payload: bytes, port: int | None, stream: str
-    ) -> None:
-        """A line more, or a file more; a file of a folder is there as a whole."""
-        header = b"header\n" if source.get("header.present") == "true" else b""
-        if (uri := source.get("file.uri")) is not None:
-            with _path(uri).open("ab") as file:
-                file.write(payload + b"\n")
-            return
-        name = f"part-{next(self._number)}"
-        ready = self._folder / f"{name}.ready"
-        ready.write_bytes(header + payload + b"\n")
-        ready.rename(_path(source.get("dir.uri") or "") / name)
-
     async def _by_websocket(
         self, source: ast.Annotation, payload: bytes, port: int | None, stream: str
     ) -> None:
@@ -259,11 +240,16 @@ class Doors:
         await asyncio.to_thread(self._stage.mails.put, folder, mail.as_bytes())
 
 
-async def _topics(stage: Stage, names: str) -> None:
-    assert stage.kafka is not None
-    for name in filter(None, names.split(",")):
-        with contextlib.suppress(Exception):  # a sink and a source may share it
-            await asyncio.to_thread(topics.create, stage.kafka.url, name.strip(), PARTITIONS)
+def _filed(source: ast.Annotation, payload: bytes, folder: Path, name: str) -> None:
+    """A line more, or a file more; a file of a folder is there as a whole."""
+    header = b"header\n" if source.get("header.present") == "true" else b""
+    if (uri := source.get("file.uri")) is not None:
+        with path_of(uri).open("ab") as file:
+            file.write(payload + b"\n")
+        return
+    ready = folder / f"{name}.ready"
+    ready.write_bytes(header + payload + b"\n")
+    ready.rename(path_of(source.get("dir.uri") or "") / name)
 
 
 async def _insert(
@@ -286,33 +272,11 @@ def _sample(
     )
 
 
-def _kind(annotation: ast.Annotation) -> str:
-    return (annotation.get("type") or "").lower()
-
-
-def _path(uri: str) -> Path:
-    return Path(uri.removeprefix("file:"))
-
-
-def _plain(kind: AttributeType) -> Any:
-    """A value of an answer."""
-    if kind is AttributeType.STRING:
-        return "answered"
-    return kind is AttributeType.BOOL or (7 if kind.name in ("INT", "LONG") else 7.5)
-
-
-def _avro(schema: StreamSchema) -> str:
-    """The stream as a record."""
-    fields = [
-        {"name": each.name, "type": "boolean" if each.type.name == "BOOL" else each.type.value}
-        for each in schema.attributes
-    ]
-    return json.dumps({"type": "record", "name": schema.name, "fields": fields})
-
-
-def _table(schema: StreamSchema, source: ast.Annotation) -> str:
-    """The table that a cdc source looks at."""
-    columns = [f"`{each.name}` {SQL_TYPES[each.type]}" for each in schema.attributes]
-    if (polled := source.get("polling.column")) is not None and polled not in schema.names:
-        columns.append(f"`{polled}` TIMESTAMP(6) DEFAULT CURRENT_TIMESTAMP(6)")
-    return f"CREATE TABLE IF NOT EXISTS {source.get('table.name')} ({', '.join(columns)})"
+def _variables(
+    schema: StreamSchema, source: ast.Annotation, row: tuple[Any, ...]
+) -> dict[str, str]:
+    """Values by the names that the `@map` has for them."""
+    values = dict(zip(schema.names, row, strict=True))
+    mapping = map_of(source)
+    named = () if mapping is None else mapping.nested("attributes")[0].elements
+    return {each.value: str(values[each.key or ""]) for each in named}

@@ -5,7 +5,7 @@ gave the same: row by row in its output log, message by message at the other sid
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -27,16 +27,18 @@ from lockstep.schemas import SchemaUser, bring
 from lockstep.schemas.registry import SchemaRegistry
 from lockstep.siddhiql import ast
 
+STATEMENTS: Final = "rdbms-call"
+"""A type of sink that sends no messages."""
 READ: Final = {"max_records": 5_000, "max_bytes": 8_388_608, "wait_ms": 1}
-CALLS: Final = ("http-request", "http-call")
-ANSWERS: Final = ("http-response", "http-service-response")
+CALLS: Final = {"http-request": "http", "http-call": "http", "grpc-call": "grpc"}
+ANSWERS: Final = ("http-response", "http-service-response", "grpc-service-response")
 """Of a sink: what goes back to who asked."""
 
 
 def kind_of(sink: ast.Annotation) -> str:
     """Types that arrive at the same server are one."""
     kind = (sink.get("type") or "").lower()
-    return "http" if kind in CALLS else "answer" if kind in ANSWERS else kind
+    return "answer" if kind in ANSWERS else CALLS.get(kind, kind)
 
 
 class Sink:
@@ -88,6 +90,10 @@ class Judge:
     faults: list[str] = field(default_factory=list)
     expected: list[OutputRow] = field(default_factory=list)
     given: list[OutputRow] = field(default_factory=list)
+    taken: defaultdict[str, list[tuple[object, ...]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """What came in, by stream."""
 
     def __post_init__(self) -> None:
         self.reference = ReferenceExecutor(self.plan)
@@ -96,7 +102,7 @@ class Judge:
         self.sinks = [
             Sink(self.plan, schema.name, sink)
             for schema, _, sink in annotated(self.plan.checked, "sink")
-            if schema.name in self.plan.exported
+            if schema.name in self.plan.exported and kind_of(sink) != STATEMENTS
         ]
         self.messages: dict[str, list[bytes]] = {each.kind: [] for each in self.sinks}
 
@@ -116,6 +122,9 @@ class Judge:
             for entry in entries:
                 if isinstance(entry.record, EventsRecord):
                     self.events += sum(map(len, entry.record.chunks))
+                    self.taken[entry.record.stream] += (
+                        each.data for chunk in entry.record.chunks for each in chunk
+                    )
             self.faults += [f"{each.stream}: {each.reason}" for each in result.faults]
             self.expected += result.rows
             for _, rows in groupby(result.rows, key=lambda row: row.id.position):

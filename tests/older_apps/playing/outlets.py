@@ -18,15 +18,19 @@ from lockstep.bus import Subscription, topic_subject
 from lockstep.mapping import annotated
 from lockstep.siddhiql import CheckedApp, ast
 from tests.older_apps.playing.brokers import BROKERS, Stop, listen
-from tests.older_apps.playing.doors import PARTITIONS
-from tests.older_apps.playing.judging import kind_of, total_of
+from tests.older_apps.playing.judging import STATEMENTS, kind_of, total_of
+from tests.older_apps.playing.preparing import PARTITIONS
 from tests.older_apps.playing.repointing import Repointed
 from tests.older_apps.playing.stage import Stage
 
-AT_OUR_SERVERS: Final = frozenset({"http", "tcp", "websocket", "email", "answer"})
+AT_OUR_SERVERS: Final = frozenset({"http", "tcp", "websocket", "email", "answer", "grpc", "snmp"})
 RECORD_S: Final = 5.0
+STORES: Final = ("rdbms", "redis")
 KNOWN: Final = (
-    AT_OUR_SERVERS | BROKERS | {"log", "kafka", "file", "inmemory", "hl7", "s3", "prometheus"}
+    AT_OUR_SERVERS
+    | BROKERS
+    | {"log", "kafka", "file", "inmemory", "hl7", "s3", "google-cloud-storage", "prometheus"}
+    | {STATEMENTS}
 )
 """Types of sinks whose other side is here."""
 
@@ -44,7 +48,7 @@ class Outlets:
             f"{(one.get('type') or '').lower()} (store)"
             for table in checked.tables.values()
             for one in table.annotations
-            if one.name.lower() == "store" and (one.get("type") or "").lower() != "rdbms"
+            if one.name.lower() == "store" and (one.get("type") or "").lower() not in STORES
         }
         self._heard: list[bytes] = []
         self._listening: list[tuple[Subscription, asyncio.Task[None]]] = []
@@ -102,6 +106,9 @@ class Outlets:
             return [line for file in self._files() for line in file.read_bytes().splitlines()]
         if kind == "s3":
             return await asyncio.to_thread(self._objects)
+        if kind == "google-cloud-storage":
+            there = await asyncio.to_thread(self._stage.google.objects, f"{self._mark}/")
+            return list(there.values())
         if kind == "prometheus":
             return await self._metrics()
         return []

@@ -1,6 +1,6 @@
 """The other side of sinks: servers that keep what apps bring them, told apart by the app's mark.
 
-HTTP and HTTPS with a token endpoint and answers of choice, TCP in the older products' frames,
+HTTP and HTTPS with a token endpoint and answers of choice, gRPC, TCP in the older products' frames,
 WebSocket, HL7 over MLLP, SMTP. A WebSocket client, or who scrapes metrics, is served what a test
 has put there.
 """
@@ -13,12 +13,15 @@ import re
 from collections import defaultdict
 from email import message_from_bytes
 from ssl import SSLContext
+from typing import Any
 
 from aiohttp import web
 from aiosmtpd.smtp import SMTP, AuthResult
 
+from lockstep.connectors.grpc.events import event_bytes, read_event
 from lockstep.connectors.hl7.mllp import Header, block, read_block
 from lockstep.connectors.tcp.frames import HEAD_BYTES, body_bytes, parsed
+from tests.contract.connectors.grpc_peer import grpc_server
 from tests.older_apps.playing.repointing import Account
 
 HOST = "127.0.0.1"
@@ -57,6 +60,8 @@ class Outside:
             server = await asyncio.start_server(talk, HOST, 0)
             self._running.push_async_callback(_ended, server)
             self.ports[name] = server.sockets[0].getsockname()[1]
+        serving = grpc_server(self._called)
+        self.ports["grpc"] = await self._running.enter_async_context(serving)
         loop = asyncio.get_running_loop()
         mails = await loop.create_server(self._mail, HOST, 0, ssl=self._tls)
         self._running.push_async_callback(_ended, mails)
@@ -98,6 +103,15 @@ class Outside:
             data = one.data.encode() if isinstance(one.data, str) else one.data
             self.got[mark, "websocket"].append(data)
         return socket
+
+    async def _called(self, messages: list[bytes], _context: Any) -> bytes:
+        """Events of the default service, whose sequence bears the mark."""
+        mark = ""
+        for each in messages:
+            payload, headers = read_event(each)
+            mark = headers["sequence"].partition("-")[0]
+            self.got[mark, "grpc"].append(payload.encode())
+        return event_bytes(self.answers.get(mark, b"").decode(), {})
 
     async def _frames(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, OSError), contextlib.closing(writer):

@@ -122,9 +122,11 @@ def _texts(
         yield _text(next(iter(values.values())))
     labelled = []
     for name, place in places.items():
-        expression = mapping.get(f"regex.{place.partition('[')[0]}") or ""
-        words = re.findall(r"(\w+)\)?:", expression)
-        labelled.append((words[0] if words else name, _text(values[name])))
+        expression, _, group = place.partition("[")
+        words = re.findall(r"(\w+)\)?:", mapping.get(f"regex.{expression}") or "")
+        # An expression for several attributes has a word in front of each group.
+        at = int(group.rstrip("]") or 1) - 1 if len(words) > 1 else 0
+        labelled.append((words[at] if at < len(words) else name, _text(values[name])))
     for between in ("\n", ",", ",\n"):
         yield between.join(f"{word}:{value}" for word, value in labelled)
         yield between.join(f"{word}:{value}" for word, value in labelled) + between

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
+
+from redis.asyncio import Redis
 
 from lockstep.cli.client import Client
 from lockstep.clock import SystemClock
-from lockstep.events import LockstepError
+from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.plan import plan_of
 from lockstep.schemas.registry import SchemaRegistry
-from lockstep.siddhiql import CheckedApp, check
+from lockstep.siddhiql import CheckedApp, ast, check
 from lockstep.telemetry import get_logger
 from tests.older_apps.playing.choosing import Chosen, goals
 from tests.older_apps.playing.doors import COMMON_PATIENCE_S, PATIENCE_S, Doors
@@ -24,12 +26,18 @@ from tests.older_apps.playing.judging import Judge, message_difference
 from tests.older_apps.playing.outlets import Outlets
 from tests.older_apps.playing.repointing import Change, Repointed, Repointer
 from tests.older_apps.playing.stage import Stage
+from tests.older_apps.playing.statements import asking, statements_difference
 
 READY_MS: Final = 60_000
 POLL_MS: Final = 50
 SETTLE_S: Final = 20.0
 MAIL_S: Final = 45.0
 PATIENT_S: Final = 30.0
+READ: Final[Mapping[AttributeType, Callable[[str], object]]] = {
+    AttributeType.STRING: str, AttributeType.INT: int, AttributeType.LONG: int,
+    AttributeType.FLOAT: float, AttributeType.DOUBLE: float,
+    AttributeType.BOOL: "true".__eq__, AttributeType.OBJECT: str,
+}  # fmt: skip
 QUIET_LOOKS: Final = 3
 FIRST_TRIES: Final = 8
 POLL_S: Final = 0.05
@@ -201,6 +209,11 @@ class Player:
             difference = message_difference(wanted, arrived)
             differences.append(f"{kind}: {difference}" if difference else None)
             rows[kind] += len(arrived)
+        if asking(checked):
+            mark = self._candidate.mark
+            difference, count = await statements_difference(self._stage, mark, checked, judge)
+            differences.append(f"statements: {difference}" if difference else None)
+            rows["statements"] += count
         for name, difference, count in await self._tables(judge, checked):
             differences.append(f"{name}: {difference}" if difference else None)
             rows["table"] += count
@@ -220,18 +233,26 @@ class Player:
             if store is None or name in followed:
                 continue
             held = judge.reference.on_demand(f"from {name} select *")
-            columns = ", ".join(f"`{each.name}`" for each in table.attributes)
-            database = "test" if store.get("datasource") else self._candidate.mark
             try:
-                there = await self._stage.asked(
-                    database, f"SELECT {columns} FROM {store.get('table.name') or name}"
-                )
+                there = await self._rows(name, checked.schemas[name], store)
             except Exception as error:  # noqa: BLE001
                 found.append((name, str(error), 0))
                 continue
             difference = message_difference(list(map(_cells, held)), list(map(_cells, there)))
             found.append((name, difference, len(there)))
         return found
+
+    async def _rows(
+        self, name: str, schema: StreamSchema, store: ast.Annotation
+    ) -> Sequence[tuple[object, ...]]:
+        """Of a stored table, where it is stored."""
+        if (store.get("type") or "").lower() == "redis":
+            return await redis_rows(self._stage, schema, store.get("table.name") or name)
+        columns = ", ".join(f"`{each}`" for each in schema.names)
+        database = "test" if store.get("datasource") else self._candidate.mark
+        return await self._stage.asked(
+            database, f"SELECT {columns} FROM {store.get('table.name') or name}"
+        )
 
     async def _shown(self, judge: Judge) -> int:
         """Rows at the presenter, of an app without sinks; of its tables in memory, by a query."""
@@ -267,6 +288,22 @@ class Player:
             outcome.why = f"a row comes after {needs_ms // 1000} s"
         else:
             outcome.why = "no event that was drawn brings a row"
+
+
+async def redis_rows(stage: Stage, schema: StreamSchema, table: str) -> list[tuple[object, ...]]:
+    """Each a hash of texts, as Java writes values."""
+    server = stage.places.redis
+    assert server is not None
+    client: Any = Redis(
+        host=server.host, port=server.port, password=server.password, decode_responses=True
+    )
+    found: list[tuple[object, ...]] = []
+    async with client:
+        async for key in client.scan_iter(f"{table}:*"):
+            texts = await client.hmget(key, *schema.names)
+            pairs = zip(texts, schema.types, strict=True)
+            found.append(tuple(None if text is None else READ[kind](text) for text, kind in pairs))
+    return found
 
 
 def _cells(row: object) -> bytes:

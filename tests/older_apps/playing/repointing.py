@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from lockstep.connectors.grpc.urls import PROCESS, method_url
 from lockstep.events import LockstepError
 from lockstep.siddhiql import CheckedApp, ast
 
@@ -20,6 +21,8 @@ _LITERAL: Final = r"(?:\"\"\"(?:.|\n)*?\"\"\"|'[^'\n]*'|\"[^\"\n]*\")"
 _LEFT_OPEN: Final = re.compile("x+")
 """What samples leave to their reader."""
 HOLDERS: Final = (ast.StreamDefinition, ast.TableDefinition, ast.AggregationDefinition)
+_CALLED: Final = re.compile(rf"#rdbms:(?:query|cud)\(\s*(?P<value>{_LITERAL})")
+"""A datasource that statements are sent to."""
 _PLACEHOLDER: Final = re.compile(r"(?<!\{)\{\w+\}(?!\})")
 
 
@@ -35,6 +38,15 @@ class Account:
     port: int
     user: str = ""
     password: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoogleStore:
+    """A bucket at an endpoint, and the file with the key of who may write there."""
+
+    endpoint: str
+    bucket: str
+    key_file: str
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,10 @@ class Places:
     stomp: Account | None = None
     mqtt: int | None = None
     amqp: str | None = None
+    nats: str | None = None
+    grpc: int = 0
+    redis: Account | None = None
+    google: GoogleStore | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,10 @@ class Repointer:
                     for target in each.nested("destination"):
                         edits += self._edits(target, self._options(side, kind, target, place))
         text = self._checked.text
+        for call in _CALLED.finditer(text):
+            before = call["value"].strip("'\"")
+            self._found.changes.append(Change("datasource", before, self.mark))
+            edits.append((*call.span("value"), f"'{self.mark}'"))
         for begin, end, new in sorted(edits, reverse=True):
             text = text[:begin] + new + text[end:]
         self._found.text = text
@@ -132,7 +152,8 @@ class Repointer:
             "http": self._http, "http-request": self._http, "http-call": self._http,
             "http-service": self._http, "tcp": self._tcp, "file": self._file, "hl7": self._hl7,
             "email": self._email, "prometheus": self._prometheus, "rdbms": self._database,
-            "cdc": self._database,
+            "cdc": self._database, "grpc": self._grpc, "grpc-call": self._grpc,
+            "grpc-service": self._grpc, "snmp": self._snmp,
         }.get(kind)  # fmt: skip
         return {} if made is None else made(side, one, place)
 
@@ -150,6 +171,23 @@ class Repointer:
                 _, slash, path = rest.partition("/")
                 found[key] = f"{scheme}://localhost:{port}/{self.mark}{slash}{path}"
         return found
+
+    def _grpc(self, side: str, one: ast.Annotation, place: str) -> Options:
+        """What the other side does with an event bears the mark, as nothing else is the app's."""
+        key = "receiver.url" if side == "source" else "publisher.url"
+        url = method_url(one.get(key) or "", PROCESS)
+        if not url.is_event_service:
+            return self._lacks(f"a server of {url.service}")
+        method = f"{url.service}/{url.method}"
+        if side == "source":
+            self._own_port(key, place)
+            return {key: f"grpc://localhost:{self._found.ports[place]}/{method}"}
+        sequence = f"{self.mark}-{url.sequence}"
+        return {key: f"grpc://localhost:{self._places.grpc}/{method}/{sequence}"}
+
+    def _snmp(self, side: str, one: ast.Annotation, place: str) -> Options:
+        """An agent for the app alone."""
+        return {"host": "127.0.0.1", **self._own_port("agent.port", place)}
 
     def _tcp(self, side: str, one: ast.Annotation, place: str) -> Options:
         if side == "source":
@@ -276,6 +314,16 @@ def _rabbitmq(places: Places, mark: str, one: ast.Annotation) -> Options:
     return {"uri": places.amqp, "exchange.name": name}
 
 
+def _nats(places: Places, mark: str, one: ast.Annotation) -> Options:
+    if places.nats is None:
+        raise LackingError("a NATS server")
+    found = {"destination": f"{mark}-{one.get('destination')}"}
+    for key in ("server.urls", "bootstrap.servers"):
+        if one.get(key) is not None:
+            return {key: places.nats, **found}
+    return {"server.urls": places.nats, **found}
+
+
 def _websocket(places: Places, mark: str, one: ast.Annotation) -> Options:
     path = urlsplit(one.get("url") or "").path
     return {"url": f"ws://localhost:{places.websocket}/{mark}{path}"}
@@ -291,8 +339,29 @@ def _s3(places: Places, mark: str, one: ast.Annotation) -> Options:
     return found | {"bucket.name": bucket, "object.path": f"{mark}/{path}"}
 
 
+def _redis(places: Places, mark: str, one: ast.Annotation) -> Options:
+    server = places.redis
+    if server is None:
+        raise LackingError("Redis")
+    found = {"table.name": f"{mark}-{one.get('table.name') or one.at.line}"}
+    if one.get("nodes") is not None:
+        return {"nodes": f"{server.host}:{server.port}@{server.password}", **found}
+    return {"host": server.host, "port": str(server.port), "password": server.password, **found}
+
+
+def _google(places: Places, mark: str, one: ast.Annotation) -> Options:
+    store = places.google
+    if store is None:
+        raise LackingError("a store with Google's interface")
+    return {
+        "endpoint": store.endpoint, "bucket.name": store.bucket, "credential.path": store.key_file,
+        "object.name": f"{mark}/{one.get('object.name')}",
+    }  # fmt: skip
+
+
 CARRIED: Final = {
     "kafka": _kafka, "jms": _jms, "mqtt": _mqtt, "rabbitmq": _rabbitmq, "websocket": _websocket,
-    "s3": _s3,
+    "s3": _s3, "nats": _nats, "google-cloud-storage": _google,
+    "redis": _redis,
 }  # fmt: skip
 """Those whose two sides change alike, by type."""

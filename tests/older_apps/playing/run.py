@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,7 @@ from lockstep.tls import TlsFiles
 from tests.older_apps.playing.choosing import choose
 from tests.older_apps.playing.playing_one import Candidate, Fate, Outcome, Player
 from tests.older_apps.playing.stage import Stage, open_stage
+from tests.older_apps.playing.statements import asking
 from tests.older_apps.run import filled, texts, trouble
 from tests.tls.certificates import Authority
 
@@ -116,8 +117,9 @@ def line_of(outcome: Outcome) -> str:
     )
 
 
-def datasources(cast: Iterable[Candidate]) -> list[str]:
-    """The databases that apps call by a name."""
+def datasources(cast: Sequence[Candidate]) -> dict[str, str]:
+    """The databases that apps call by a name: all of them one; and one for each app that sends
+    statements, under its mark."""
     names = {
         value
         for one in cast
@@ -126,7 +128,8 @@ def datasources(cast: Iterable[Candidate]) -> list[str]:
         for key in ("datasource", "datasource.name")
         if (value := node.get(key)) is not None
     }
-    return sorted(names)
+    marks = {one.mark: one.mark for one in cast if asking(one.checked)}
+    return {**dict.fromkeys(sorted(names), "test"), **marks}
 
 
 async def main(options: argparse.Namespace) -> int:

@@ -5,13 +5,14 @@ A server that cannot be had on this machine is left out; what needs it is not pl
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import json
 import os
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -23,16 +24,20 @@ from lockstep.cli.client import Client
 from lockstep.cli.suite import running_suite
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import free_port
+from lockstep.embedded.redis_server import RedisServer
 from lockstep.embedded.server import USER
 from lockstep.frame import World, open_world
 from lockstep.telemetry import LogTail, configure_logging
 from lockstep.tls import TlsFiles, serving
 from tests.contract.connectors.brokers import RabbitBroker, rabbitmq
+from tests.contract.connectors.nats_peer import nats_broker, url_of
+from tests.google_cloud_storage.server import BUCKET as GOOGLE_BUCKET
+from tests.google_cloud_storage.server import Emulator, door, emulator, new_key
 from tests.greenmail import server as greenmail
 from tests.kafka.broker import KafkaBroker, start_broker
 from tests.mariadb.server import LOGGED, MariadbServer, start_mariadb
 from tests.older_apps.playing.outside import MAIL, Outside
-from tests.older_apps.playing.repointing import Account, Places
+from tests.older_apps.playing.repointing import Account, GoogleStore, Places
 from tests.s3.server import ACCESS_KEY, BUCKET, SECRET_KEY, s3_server
 from tests.schema_registry import RegistryServer
 from tests.tls.terminator import terminating
@@ -75,6 +80,7 @@ class Stage:
     mysql: MariadbServer | None
     mails: greenmail.MailServer | None
     registry: RegistryServer
+    google: Emulator
 
     async def database(self, name: str, statements: Sequence[str] = ()) -> None:
         """Makes one in MySQL, and what belongs into it."""
@@ -82,8 +88,10 @@ class Stage:
         for each in statements:
             await self.asked(name, each)
 
-    async def asked(self, database: str, statement: str) -> list[tuple[object, ...]]:
-        """What MySQL answers."""
+    async def asked(
+        self, database: str, statement: str, values: Sequence[object] | None = None
+    ) -> list[tuple[object, ...]]:
+        """What MySQL answers. `values`: of each `%s`."""
         assert self.mysql is not None
         connection = await aiomysql.connect(
             host=self.mysql.machine.host, port=self.mysql.port, user=USER,
@@ -91,7 +99,7 @@ class Stage:
         )  # fmt: skip
         try:
             async with connection.cursor() as cursor:
-                await cursor.execute(statement)
+                await cursor.execute(statement, values)
                 return list(await cursor.fetchall())
         finally:
             connection.close()
@@ -99,9 +107,10 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def open_stage(
-    folder: Path, files: TlsFiles, executor: str, datasources: Sequence[str], log: Path
+    folder: Path, files: TlsFiles, executor: str, datasources: Mapping[str, str], log: Path
 ) -> AsyncIterator[Stage]:
-    """All of it, up within the block. `files`: what the servers here show."""
+    """All of it, up within the block. `files`: what the servers here show; `datasources`: the
+    database of each name."""
     async with contextlib.AsyncExitStack() as stack:
         tls = serving(files)
         assert tls is not None
@@ -122,6 +131,8 @@ async def open_stage(
             port = await stack.enter_async_context(terminating(mails.port, files))
             imap = Account(HOST, port, greenmail.USER, greenmail.PASSWORD)
         s3 = stack.enter_context(s3_server())
+        store = stack.enter_context(emulator())
+        theirs = await stack.enter_async_context(_theirs(folder, store))
         registry = RegistryServer()
         await stack.enter_async_context(registry.running())
         lines = Lines()
@@ -155,10 +166,14 @@ async def open_stage(
             s3=Account(HOST, s3.port, ACCESS_KEY, SECRET_KEY),
             bucket=BUCKET,
             registry=registry.url,
+            grpc=ports["grpc"],
+            **theirs,
             **({} if rabbit is None else _doors(rabbit)),
         )
         free = (free_port() for _ in itertools.count())
-        yield Stage(places, client, world, outside, lines, free, kafka, mysql, mails, registry)
+        yield Stage(
+            places, client, world, outside, lines, free, kafka, mysql, mails, registry, store
+        )
 
 
 async def _had(start: Callable[[], Awaitable[T]]) -> T | None:
@@ -196,16 +211,37 @@ async def _mails(folder: Path) -> greenmail.MailServer:
     return server
 
 
-def _datasources(folder: Path, names: Sequence[str], mysql: MariadbServer | None) -> Path:
-    """Databases that apps call by a name: all of them one, in MySQL."""
+@contextlib.asynccontextmanager
+async def _theirs(folder: Path, store: Emulator) -> AsyncIterator[dict[str, Any]]:
+    """NATS and Redis that are not the suite's; Google's store behind a door that wants tokens, and
+    a key for them."""
+    nats = nats_broker(folder / "nats")
+    redis = RedisServer(folder / "redis", clock=SystemClock(), randomness=SystemRandomness())
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(nats.stop)
+        stack.push_async_callback(redis.kill)
+        await asyncio.gather(nats.start(), redis.start())
+        entry = await stack.enter_async_context(door(store, new_key()))
+        key = folder / "google.json"
+        key.write_text(entry.key_file())
+        key.chmod(0o600)
+        yield {
+            "nats": url_of(nats),
+            "redis": Account(HOST, redis.port, "", redis.password),
+            "google": GoogleStore(entry.url, GOOGLE_BUCKET, str(key)),
+        }
+
+
+def _datasources(folder: Path, databases: Mapping[str, str], mysql: MariadbServer | None) -> Path:
+    """Databases that apps call by a name, in MySQL. Apps may change them."""
     file = folder / "datasources.toml"
     file.write_text(
         ""
         if mysql is None
         else "".join(
-            f'["{name}"]\nurl = "mysql://{HOST}:{mysql.port}/test"\n'
-            f'username = "{USER}"\npassword = "{mysql.password}"\n'
-            for name in names
+            f'["{name}"]\nurl = "mysql://{HOST}:{mysql.port}/{database}"\n'
+            f'username = "{USER}"\npassword = "{mysql.password}"\napp_changes = true\n'
+            for name, database in databases.items()
         )
     )
     file.chmod(0o600)
