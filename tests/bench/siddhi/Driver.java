@@ -3,6 +3,7 @@ import io.siddhi.core.SiddhiManager;
 import io.siddhi.core.event.Event;
 import io.siddhi.core.stream.input.InputHandler;
 import io.siddhi.core.stream.output.StreamCallback;
+import io.siddhi.query.api.definition.Attribute;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -13,23 +14,27 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Runs one app on Siddhi and sends it what files hold, by commands on standard input.
  *
- * `open FILE`: the app's text. `send FILE TOGETHER`: records of events, each with its stream, TOGETHER at a time.
+ * `open FILE`: the app's text; answers `open` or why not. `send FILE TOGETHER`: records of events, each with its stream, TOGETHER at a time.
  * Answers `NANOSECONDS ROWS`. Events are made before the clock runs. `close` ends the app.
  */
 public final class Driver {
 
     private static final String OUT = "Out";
+    private static final int MAX_TEXTS = 100_000;
 
     private record Sent(InputHandler handler, Event[] events) {
     }
 
     private final SiddhiManager manager = new SiddhiManager();
     private SiddhiAppRuntime runtime;
+    private final Map<String, String> texts = new HashMap<>();
     private long rows;
 
     public static void main(String[] arguments) throws Exception {
@@ -43,10 +48,7 @@ public final class Driver {
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             String[] words = line.split(" ");
             switch (words[0]) {
-                case "open" -> {
-                    open(Files.readString(Path.of(words[1])));
-                    answers.println("open");
-                }
+                case "open" -> answers.println(open(Files.readString(Path.of(words[1]))));
                 case "send" -> answers.println(send(read(Path.of(words[1])), Integer.parseInt(words[2])));
                 case "close" -> {
                     runtime.shutdown();
@@ -59,15 +61,23 @@ public final class Driver {
         manager.shutdown();
     }
 
-    private void open(String text) {
-        runtime = manager.createSiddhiAppRuntime(text);
-        runtime.addCallback(OUT, new StreamCallback() {
-            @Override
-            public void receive(Event[] events) {
-                rows += events.length;
-            }
-        });
+    /** In one line what Siddhi has against the text; "open" where that is nothing. */
+    private String open(String text) {
+        try {
+            runtime = manager.createSiddhiAppRuntime(text);
+        } catch (RuntimeException refused) {
+            return "refused: " + String.valueOf(refused.getMessage()).replaceAll("\\s+", " ");
+        }
+        if (runtime.getStreamDefinitionMap().containsKey(OUT)) {
+            runtime.addCallback(OUT, new StreamCallback() {
+                @Override
+                public void receive(Event[] events) {
+                    rows += events.length;
+                }
+            });
+        }
         runtime.start();
+        return "open";
     }
 
     private String send(List<Sent> records, int together) throws InterruptedException {
@@ -90,30 +100,53 @@ public final class Driver {
         return System.nanoTime() - begun + " " + rows;
     }
 
-    /** Of each record: the stream's number, the count, then times, numbers of symbols, prices, volumes. */
+    /** Of each record: its stream, the count, the times, and a column for each attribute. */
     private List<Sent> read(Path file) throws IOException {
         ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
-        String[] symbols = new String[100];
-        for (int at = 0; at < symbols.length; at++) {
-            symbols[at] = String.format("SYM%03d", at);
-        }
-        String[] streams = {"Trade", "Quote"};
         List<Sent> found = new ArrayList<>();
         while (bytes.hasRemaining()) {
-            InputHandler handler = runtime.getInputHandler(streams[bytes.getInt()]);
-            int count = bytes.getInt();
-            int start = bytes.position();
-            Event[] events = new Event[count];
-            for (int at = 0; at < count; at++) {
-                long time = bytes.getLong(start + 8 * at);
-                String symbol = symbols[bytes.getInt(start + 8 * count + 4 * at)];
-                double price = bytes.getDouble(start + 12 * count + 8 * at);
-                long volume = bytes.getLong(start + 20 * count + 8 * at);
-                events[at] = new Event(time, new Object[] {symbol, price, volume});
+            String stream = text(bytes, bytes.getInt());
+            Event[] events = new Event[bytes.getInt()];
+            List<Attribute> attributes = runtime.getStreamDefinitionMap().get(stream).getAttributeList();
+            for (int at = 0; at < events.length; at++) {
+                events[at] = new Event(bytes.getLong(), new Object[attributes.size()]);
             }
-            bytes.position(start + 28 * count);
-            found.add(new Sent(handler, events));
+            for (int number = 0; number < attributes.size(); number++) {
+                fill(events, number, attributes.get(number).getType(), bytes);
+            }
+            found.add(new Sent(runtime.getInputHandler(stream), events));
         }
         return found;
+    }
+
+    /** A column of texts is their lengths, then their bytes. */
+    private void fill(Event[] events, int number, Attribute.Type type, ByteBuffer bytes) {
+        int[] lengths = new int[type == Attribute.Type.STRING ? events.length : 0];
+        for (int at = 0; at < lengths.length; at++) {
+            lengths[at] = bytes.getInt();
+        }
+        for (int at = 0; at < events.length; at++) {
+            events[at].getData()[number] = switch (type) {
+                case STRING -> once(text(bytes, lengths[at]));
+                case INT -> (Object) bytes.getInt();
+                case LONG -> bytes.getLong();
+                case DOUBLE -> bytes.getDouble();
+                default -> throw new IllegalArgumentException("no column of " + type);
+            };
+        }
+    }
+
+    private static String text(ByteBuffer bytes, int length) {
+        byte[] taken = new byte[length];
+        bytes.get(taken);
+        return new String(taken, StandardCharsets.UTF_8);
+    }
+
+    /** Texts that come again are one object, so their hashes are reckoned once. */
+    private String once(String text) {
+        if (texts.size() < MAX_TEXTS) {
+            texts.putIfAbsent(text, text);
+        }
+        return texts.getOrDefault(text, text);
     }
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from lockstep.embedded import java_home
 from lockstep.events.codec import EncodedEntry
@@ -23,12 +23,15 @@ JARS: Final = Path(sys.prefix) / "siddhi"
 LOCK: Final = Path(__file__).with_name("jars.lock")
 DRIVER: Final = Path(__file__).with_name("Driver.java")
 HEAP: Final = "-Xmx6g"
-STREAMS: Final = ("Trade", "Quote")
-MAX_LINE_BYTES: Final = 1_000
+MAX_LINE_BYTES: Final = 10_000
 
 
 class NoSiddhiError(Exception):
     """Its jars are not there, or it ended."""
+
+
+class NotInSiddhiError(Exception):
+    """It does not take this app."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,11 @@ class Siddhi:
         self._files = itertools.count()
 
     def open(self, text: str) -> None:
-        """An app; rows of its stream Out are counted."""
+        """An app; rows of its stream Out are counted. NotInSiddhiError."""
         file = self._folder / f"app-{next(self._files)}.siddhi"
         file.write_text(text, "utf-8")
-        self._ask(f"open {file}")
+        if (said := self._ask(f"open {file}")) != "open":
+            raise NotInSiddhiError(said)
 
     def send(self, entries: Sequence[EncodedEntry], together: int) -> Taken:
         """All events of the records, so many in one call."""
@@ -79,14 +83,24 @@ class Siddhi:
 
 
 def bytes_of(entry: EncodedEntry) -> bytes:
-    """A record of Trade or Quote as the driver reads it."""
+    """A record of events as the driver reads it. Nulls are not among them."""
     columns = entry.columns()
     assert isinstance(columns, EventColumns)
-    symbols, prices, volumes = columns.batch.columns
-    numbers = pc.cast(pc.utf8_slice_codeunits(symbols, 3), "int32")
-    head = np.array([STREAMS.index(columns.stream), len(columns)], "<i4")
-    parts = (columns.timestamps(), numbers, prices, volumes)
-    return head.tobytes() + b"".join(part.to_numpy().tobytes() for part in parts)
+    name = columns.stream.encode()
+    parts = [_integer(len(name)), name, _integer(len(columns))]
+    parts.append(columns.timestamps().to_numpy().tobytes())
+    return b"".join([*parts, *map(_column, columns.batch.columns)])
+
+
+def _integer(value: int) -> bytes:
+    return value.to_bytes(4, "little")
+
+
+def _column(column: pa.Array) -> bytes:
+    if not pa.types.is_string(column.type):
+        return bytes(column.to_numpy().tobytes())
+    texts = [one.encode() for one in column.to_pylist()]
+    return np.array([len(one) for one in texts], "<i4").tobytes() + b"".join(texts)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """Each query of the bench on both engines, in turns, with the same events, in one run.
 
 Siddhi gets its events as objects that were made before the clock runs, one at a time as in our log,
-and a second time 1,000 in one call; the better of the two counts. Ours gets the log's bytes, which
-it decodes within the time. How many rows came has to be the same where events were sent one by one.
+and in another turn 1,000 in one call; the better of the two counts. Ours gets the log's bytes and
+decodes them within the time. How many rows came has to be the same where events were sent one by
+one.
 """
 
 from __future__ import annotations
@@ -10,110 +11,157 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from lockstep.embedded import prepare_spark_environment
+from lockstep.events.codec import EncodedEntry
+from lockstep.events.outputs import in_columns
 from lockstep.execute.spark import SparkExecutor, close_slices
 from lockstep.plan import plan_of
 from lockstep.siddhiql import check
+from tests.bench.nexmark.generator import ROUND_EVENTS, rounds
+from tests.bench.nexmark.run import queries
+from tests.bench.nexmark.run import slices_of as nexmark_slices
 from tests.bench.queries import BENCHES, QUOTES, TRADES, Bench
 from tests.bench.shared import APPS
-from tests.bench.siddhi.engine import Siddhi, Taken, siddhi
+from tests.bench.siddhi.engine import NotInSiddhiError, Siddhi, Taken, siddhi
 from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
 
 TOGETHER: Final = 1_000
 SLICE_EVENTS: Final = 500_000
 LIMITS_EVENTS: Final = 1_000
+OUT: Final = "Out"
 LOCKSTEP, ONE_BY_ONE, THOUSANDS = "lockstep", "siddhi", "siddhi, 1,000 together"
 
 Row = dict[str, Any]
+Slices = Sequence[Sequence[EncodedEntry]]
+Turn = dict[str, Taken]
 
 
-class Beside:
-    """One app on both engines; each has seen the same."""
+@dataclass(frozen=True, slots=True)
+class Both:
+    """One app on both engines."""
 
-    def __init__(self, bench: Bench, other: Siddhi, record_events: int) -> None:
-        names = ("Trade", "Quote") if bench.two_streams else ("Trade",)
-        schemas = check(bench.text).streams
-        self._bench = bench
-        self._other = other
-        self._record_events = record_events
-        self._log = Log([schemas[name] for name in names])
-        self._own = SparkExecutor(plan_of(bench.text))
-        other.open(bench.text)
-        if bench.limits:
-            (first,) = Log([schemas["Quote"]], seed=2).take(LIMITS_EVENTS)
-            self._own.run_encoded([first])
-            other.send([first], 1)
-            self._log.take(RECORD_EVENTS)  # its position is taken
+    own: SparkExecutor
+    other: Siddhi
 
-    def turn(self, events: int) -> dict[str, Taken]:
-        """The next events of the log on one engine, then on the other; behind them as many in
-        calls of 1,000 on the other, which the first one takes outside of any time."""
-        entries = self._log.take(events, self._record_events)
-        found = {LOCKSTEP: self._folded(entries), ONE_BY_ONE: self._other.send(entries, 1)}
-        entries = self._log.take(events, self._record_events)
-        self._folded(entries)
-        return {**found, THOUSANDS: self._other.send(entries, TOGETHER)}
+    def turn(self, slices: Slices, together: int) -> tuple[Taken, Taken]:
+        """The same events on one, then on the other."""
+        entries = [entry for each in slices for entry in each]
+        return self._folded(slices), self.other.send(entries, together)
 
-    def _folded(self, entries: Sequence[Any]) -> Taken:
+    def _folded(self, slices: Slices) -> Taken:
         rows = 0
         begun = time.perf_counter()
-        for each in slices_of(entries, max(1, SLICE_EVENTS // self._record_events)):
-            rows += len(self._own.run_encoded(each).rows)
+        for each in slices:
+            parts = in_columns(self.own.run_encoded(each).rows).columns
+            rows += sum(part.batch.num_rows for part in parts if part.stream == OUT)
         return Taken(time.perf_counter() - begun, rows)
 
-    def close(self) -> None:
-        """Ends the app on both."""
-        self._own.close()
-        self._other.close()
 
-
-def beside(bench: Bench, other: Siddhi, runs: int, events: int) -> Row:
-    """Medians, and the worst of each pair, after a turn to warm both up."""
-    pair = Beside(bench, other, bench.record_events)
+@contextmanager
+def both(text: str, other: Siddhi) -> Iterator[Both]:
+    """They run within the block. NotInSiddhiError."""
+    other.open(text)
+    own = SparkExecutor(plan_of(text))
     try:
-        pair.turn(events)
-        turns = [pair.turn(events) for _ in range(runs)]
+        yield Both(own, other)
     finally:
-        pair.close()
+        own.close()
+        other.close()
+
+
+def going_on(bench: Bench, other: Siddhi, *, runs: int, events: int) -> list[Turn]:
+    """Turns over one log that goes on, after one to warm up."""
+    names = ("Trade", "Quote") if bench.two_streams else ("Trade",)
+    schemas = check(bench.text).streams
+    log = Log([schemas[name] for name in names])
+    size = bench.record_events
+
+    def taken() -> Slices:
+        return slices_of(log.take(events, size), SLICE_EVENTS // size)
+
+    with both(bench.text, other) as pair:
+        if bench.limits:
+            pair.turn([Log([schemas["Quote"]], seed=2).take(LIMITS_EVENTS)], 1)
+            log.take(RECORD_EVENTS)  # its position is taken
+        return [_turned(pair, taken(), taken()) for _ in range(runs + 1)][1:]
+
+
+def _turned(pair: Both, one: Slices, another: Slices) -> Turn:
+    own, alone = pair.turn(one, 1)
+    _, together = pair.turn(another, TOGETHER)
+    return {LOCKSTEP: own, ONE_BY_ONE: alone, THOUSANDS: together}
+
+
+def anew(text: str, slices: Slices, other: Siddhi, *, runs: int) -> list[Turn]:
+    """Turns over the same log, each on a fresh state, after one to warm up."""
+    turns = []
+    for _ in range(runs + 1):
+        with both(text, other) as pair:
+            own, alone = pair.turn(slices, 1)
+        other.open(text)
+        together = other.send([entry for each in slices for entry in each], TOGETHER)
+        other.close()
+        turns.append({LOCKSTEP: own, ONE_BY_ONE: alone, THOUSANDS: together})
+    return turns[1:]
+
+
+def row_of(name: str, turns: Sequence[Turn], events: int) -> Row:
+    """Medians, and the worst of ours against the best of theirs. Pure but for the NumPy work."""
     rates = {
-        name: [round(events / turn[name].seconds) for turn in turns]
-        for name in (LOCKSTEP, ONE_BY_ONE, THOUSANDS)
+        engine: [round(events / turn[engine].seconds) for turn in turns]
+        for engine in (LOCKSTEP, ONE_BY_ONE, THOUSANDS)
     }
-    best = max((ONE_BY_ONE, THOUSANDS), key=lambda name: statistics.median(rates[name]))
+    best = max((ONE_BY_ONE, THOUSANDS), key=lambda engine: statistics.median(rates[engine]))
     ours, theirs = statistics.median(rates[LOCKSTEP]), statistics.median(rates[best])
-    differing = [turn for turn in turns if turn[LOCKSTEP].rows != turn[ONE_BY_ONE].rows]
     return {
-        "name": bench.name,
+        "name": name,
         "events_per_second": round(ours),
         "siddhi_events_per_second": round(theirs),
         "ratio": round(ours / theirs, 2),
         "worst_ratio": round(min(rates[LOCKSTEP]) / max(rates[best]), 2),
         "rows": turns[-1][LOCKSTEP].rows,
-        "differing_turns": len(differing),
+        "differing_turns": sum(turn[LOCKSTEP].rows != turn[ONE_BY_ONE].rows for turn in turns),
         "runs": rates,
         "numpy_ms": round(1000 * numpy_seconds(), 1),
     }
 
 
-def siddhi_figures(only: str, runs: int, events: int) -> list[Row]:
-    """A row for each query that both can say."""
-    prepare_spark_environment()
+def _cases(runs: int, events: int) -> Iterator[tuple[str, Callable[[Siddhi], list[Turn]], int]]:
+    """Name, what measures it, events of a turn."""
     shared = [
         Bench(name, f"{TRADES}{QUOTES}{text}", 0.0, two_streams=True, record_events=2_000)
         for name, text in APPS.items()
         if "unique:" not in text
     ]
+    for bench in (*BENCHES, *shared):
+        yield bench.name, partial(going_on, bench, runs=runs, events=events), events
+    slices = nexmark_slices(list(rounds(events // ROUND_EVENTS)))
+    for query in queries():
+        measure = partial(anew, query.text, slices, runs=runs)
+        yield f"NEXMark {query.name}", measure, events
+
+
+def siddhi_figures(only: str, runs: int, events: int) -> list[Row]:
+    """A row for each query that both can say; of the others the reason is printed."""
+    prepare_spark_environment()
     print(f"{'':40}{'lockstep':>12}{'siddhi':>12}{'ratio':>8}{'worst':>8}{'rows':>12}  differing")
     found = []
-    for bench in (*BENCHES, *shared):
-        if only not in bench.name:
+    for name, measure, sent in _cases(runs, events):
+        if only not in name:
             continue
         with tempfile.TemporaryDirectory() as folder, siddhi(Path(folder)) as other:
-            row = beside(bench, other, runs, events)
+            try:
+                row = row_of(name, measure(other), sent)
+            except NotInSiddhiError as error:
+                print(f"{name:40}{str(error)[:120]}", flush=True)
+                continue
         print(
             f"{row['name']:40}{row['events_per_second']:12,}{row['siddhi_events_per_second']:12,}"
             f"{row['ratio']:8}{row['worst_ratio']:8}{row['rows']:12,}  {row['differing_turns']}",
