@@ -8,6 +8,7 @@ next: what that one may still send is in the log already, then, and is not taken
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -151,7 +152,7 @@ class ComparingFollowing:
             yield None
             await self._clock.sleep_ms(self._poll_ms)
             now = await self._look(before)
-            for part in parts_of(differences(before, now, self._shape)):
+            for part in await asyncio.to_thread(self._parts, before, now):
                 number += 1
                 yield self._batch(load, number, [part])
                 await self._note(load, number)
@@ -167,6 +168,10 @@ class ComparingFollowing:
     async def close(self) -> None:
         """See `Following`."""
         await self._looking.close()
+
+    def _parts(self, before: Mapping[Row, Row], now: Mapping[Row, Row]) -> list[Sequence[Change]]:
+        """On a thread: of many rows it takes a while."""
+        return [] if now is before else list(parts_of(differences(before, now, self._shape)))
 
     async def _look(self, before: Mapping[Row, Row]) -> Mapping[Row, Row]:
         found = await self._looking.look()

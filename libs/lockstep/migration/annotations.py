@@ -14,6 +14,7 @@ from lockstep.migration.statements import Annotation, Element
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.core import default_catalogue
 
+_OTHERS_WRITE: Final = "; a collection that others write is read with mode='lookup' or 'copy'"
 _REPLICAS: Final = "the table is in memory here, the same on every replica, and stored with the app"
 _STORES: Final = (
     "it has no store here: it is in memory, the same on every replica, and stored with the app"
@@ -188,7 +189,8 @@ class Annotations:
         else:
             self._findings.to_decide(
                 self.place(annotation), what, _STORES,
-                "name a database with @store(type='rdbms', …), or leave it in memory",
+                "name a database with @store(type='rdbms', …), or leave it in memory"
+                + (_OTHERS_WRITE if type_ == "mongodb" else ""),
             )  # fmt: skip
         keys = [
             self._columns(annotation, element, name)

@@ -115,6 +115,7 @@ def test_stores_that_are_no_more_are_to_decide() -> None:
     done = imported(text)
     (found,) = [one for one in done.findings if "no store here" in one.why]
     assert (found.fate, found.place.line) == (Fate.TO_DECIDE, 1)
+    assert "mode='lookup'" in str(found)
     assert done.apps[0].valid
     assert "pw-2" not in str(done)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pymongo import AsyncMongoClient, errors
 
@@ -11,6 +11,7 @@ from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
 from lockstep.events import UnavailableError
 
+READ_AT_ONCE: Final = 1_000
 Document = Mapping[str, Any]
 
 
@@ -30,7 +31,7 @@ class MongoClient:
         shown = {"_id": 0, **dict.fromkeys(fields, 1)}
         try:
             found = self._opened()[self._datasource.database][collection].find(
-                dict(which), shown, limit=most
+                dict(which), shown, limit=most, batch_size=READ_AT_ONCE
             )
             return await found.to_list(None)
         except (

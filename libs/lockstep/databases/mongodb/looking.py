@@ -3,7 +3,8 @@ while the server goes through it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lockstep.databases.comparing import MAX_COMPARED_ROWS, by_key
@@ -27,7 +28,12 @@ class MongoLooking:
         """See `Looking`."""
         shape = self._shape
         found = await self._client.find(shape.table, {}, shape.columns, MAX_COMPARED_ROWS + 1)
-        return by_key((row_of(one, shape, self._where) for one in found), shape, self._where)
+        return await asyncio.to_thread(self._rows, found)
+
+    def _rows(self, found: Sequence[Mapping[str, Any]]) -> Mapping[Row, Row]:
+        """On a thread: of many documents it takes a while."""
+        rows = (row_of(one, self._shape, self._where) for one in found)
+        return by_key(rows, self._shape, self._where)
 
     async def close(self) -> None:
         """See `Looking`."""

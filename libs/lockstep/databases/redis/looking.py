@@ -7,6 +7,7 @@ once, to who listens at that moment, and only where it is set up to: so they can
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -42,7 +43,7 @@ class RedisLooking:
                     for key, fields in zip(part, found, strict=True)
                     if fields
                 ]
-        return by_key(rows, shape, self._where)
+        return await asyncio.to_thread(by_key, rows, shape, self._where)
 
     async def close(self) -> None:
         """See `Looking`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 from lockstep.databases.comparing import MAX_COMPARED_ROWS, by_key
@@ -43,16 +44,14 @@ class SqliteLooking:
             found = await self._threads.run(self._read)
         if found is None:
             return None
-        version, rows = found
-        read = by_key(read_rows(rows, self._shape, self._where), self._shape, self._where)
-        self._version = version
-        return read
+        self._version, rows = found
+        return rows
 
     async def close(self) -> None:
         """See `Looking`."""
         self._threads.leave(self._end)
 
-    def _read(self, turn: Turn) -> tuple[int, list[Row]] | None:
+    def _read(self, turn: Turn) -> tuple[int, Mapping[Row, Row]] | None:
         with translated():
             connection = self._opened()
             with turn.on(connection):
@@ -60,11 +59,10 @@ class SqliteLooking:
                 [version] = connection.execute("PRAGMA data_version").fetchone()
                 if version == self._version:
                     return None
-                cursor = connection.execute(self._select)
-                try:
-                    return version, cursor.fetchmany(MAX_COMPARED_ROWS + 1)
-                finally:
-                    cursor.close()
+                with closing(connection.execute(self._select)) as cursor:
+                    found = cursor.fetchmany(MAX_COMPARED_ROWS + 1)
+        rows = read_rows(found, self._shape, self._where)
+        return version, by_key(rows, self._shape, self._where)
 
     def _opened(self) -> Connection:
         """The connection; another one where another file has come into the place of the first."""
