@@ -33,6 +33,7 @@ test: unit  ## these, then all others but e2e, bench and `make check`, on real s
 	scripts/mongodb $(VENV)/mongodb
 	scripts/openid $(VENV)/openid
 	scripts/mosquitto $(VENV)/mosquitto
+	scripts/rsyslog $(VENV)/rsyslog
 	$(PYTEST) tests --ignore=tests/e2e --ignore=tests/bench --ignore=tests/architecture \
 	    -m 'not unit' -n $(WAITING) --dist loadgroup $(ARGS) || test $$? = 5
 

@@ -22,6 +22,8 @@ BY_KEYS = "execution.mode='update-or-insert'"
 MAILS = "@source(type='email', username='x', password='y'"
 MQTT = "@sink(type='mqtt', url='tcp://h'"
 MQTT_IN = "@source(type='mqtt', url='tcp://h'"
+LOGS = "@sink(type='syslog', url='tcp://h'"
+LOGS_IN = "@source(type='syslog', port='5514'"
 EVENTS = "@source(type='sse'"
 EVENTS_AT = f"{EVENTS}, receiver.url='http://x'"
 S = "define stream S (a int, b string);"
@@ -63,6 +65,29 @@ T = "define table T (a int, b string);"
         ),
         (f"{MQTT_IN}, topic='$share/g') {S}", ("no shared subscription", "$share/group/")),
         (f"{MQTT_IN}, topic='a, $share/+/b') {S}", ("'$share/+/b'", "$share/group/")),
+        (f"{LOGS_IN}, framing='auto') {S}", ("'framing' means nothing", "transport='tcp'")),
+        (f"{LOGS_IN}, max.connections='9') {S}", ("'max.connections' means", "transport='tcp'")),
+        (
+            f"{LOGS_IN}, transport='tls', receive.buffer.bytes='9') {S}",
+            ("'receive.buffer.bytes' means nothing with transport='tls'",),
+        ),
+        (f"{LOGS_IN}, max.message.bytes='65508') {S}", ("'65508'", "at most 65507")),
+        (f"{LOGS_IN}, transport='sctp') {S}", ("'sctp'", "udp, tcp, tls")),
+        (f"@source(type='syslog', port='65536') {S}", ("'65536'", "from 1 to 65535")),
+        (f"@sink(type='syslog', url='http://h') {S}", ("'http://h'", "tls://host:6514")),
+        (f"@sink(type='syslog', url='tcp://h:x') {S}", ("'tcp://h:x'", "tls://host:6514")),
+        (
+            f"@sink(type='syslog', url='udp://h', framing='octet.counting') {S}",
+            ("'framing' means nothing over UDP", "a datagram"),
+        ),
+        (f"{LOGS}, framing='auto') {S}", ("'auto'", "octet.counting, non.transparent")),
+        (f"{LOGS}, max.message.bytes='1048577') {S}", ("'1048577'", "at most 1048576")),
+        (f"{LOGS}, format='rfc3164', msg.id='x') {S}", ("no place for 'msg.id'", "rfc5424")),
+        (f"{LOGS}, severity='loud') {S}", ("'loud' is none of emerg", "severity='info'")),
+        (f"{LOGS}, facility='24') {S}", ("'24' is none of kern", "facility='local0'")),
+        (f"{LOGS}, structured.data='room') {S}", ("no structured data", "[room@32473 name=")),
+        (f"{LOGS}, structured.data='[a] x') {S}", ("'structured.data' is '[a] x'",)),
+        (f"{LOGS}, identity.sd.id='a b') {S}", ("'a' of structured data does not end",)),
         (f"@source(type='sse') {S}", ("'sse' needs 'receiver.url'",)),
         (f"{EVENTS}, receiver.url='tcp://x') {S}", ("'receiver.url' is 'tcp://x'", "http://host")),
         (f"{EVENTS_AT}, consumer.key='k') {S}", ("'token.url' is missing",)),
