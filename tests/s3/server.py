@@ -169,7 +169,7 @@ class _Answering:
             return []
         answer: Iterable[bytes] = self.application(environ, start)
         path = environ["PATH_INFO"]
-        is_commit = environ["REQUEST_METHOD"] == "PUT" and path.endswith(".json")
+        is_commit = environ["REQUEST_METHOD"] == "PUT" and path.endswith("json")
         asked = environ.get("HTTP_X_AMZ_TARGET", "").partition(".")[2]
         if self.losing and (self.losing == asked or (is_commit and self.losing in path)):
             self.losing = ""

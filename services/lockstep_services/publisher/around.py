@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.events import OutputRow
+from lockstep.sinks.objects import Gathering
 from lockstep_services.publisher.contract import Batch, Sink, SinkBinding
 
 
@@ -29,6 +30,10 @@ class SinkAround(Sink):
     @property
     def at_once(self) -> int | None:
         return self._sink.at_once
+
+    @property
+    def gathering(self) -> Gathering | None:
+        return self._sink.gathering
 
     async def open(self) -> int:
         return await self._sink.open()

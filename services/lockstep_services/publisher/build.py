@@ -38,6 +38,7 @@ from lockstep.siddhiql.checking.connectors import find_type, options_of
 from lockstep.siddhiql.secrets import secret_names, with_secrets
 from lockstep.sinks import Sink as MessageSink
 from lockstep.sinks import SinkMaker
+from lockstep.sinks.objects import ObjectSink
 from lockstep.store import Cursors
 from lockstep.telemetry import Logger
 from lockstep_services.publisher.contract import OnError, Sink, SinkBinding, SinkSetupError
@@ -64,6 +65,7 @@ from lockstep_services.publisher.sinks.kafka import KafkaSink
 from lockstep_services.publisher.sinks.lanes import Lane, MessageLane
 from lockstep_services.publisher.sinks.log import LogSink
 from lockstep_services.publisher.sinks.nats import nats_sink, topic_sink
+from lockstep_services.publisher.sinks.objects import objects_lane
 from lockstep_services.publisher.sinks.rdbms_call import (
     StatementAsking,
     Statements,
@@ -325,6 +327,8 @@ class SinkFactory:
                 sink = self._answering.statements(binding, options, checked, database)
             case _:
                 sink = self._installed(binding, name, options)
+        if isinstance(sink, ObjectSink) and sink.gathering is not None:
+            return objects_lane(binding, writer, sink)
         return MessageLane(binding, writer, sink)
 
     def _installed(

@@ -14,6 +14,7 @@ from typing import Protocol
 from lockstep.bus import LogName
 from lockstep.events import Event, Fault, LockstepError, OutputRow, StreamSchema
 from lockstep.events.since import with_since
+from lockstep.sinks.objects import Gathering
 from lockstep.store import cursor_name
 
 
@@ -97,6 +98,10 @@ class Sink(Protocol):
         """How many rows are under way at a time, when a batch that is cut short is sent again from
         its beginning; None: batches arrive whole, or are known row by row.
         """
+
+    @property
+    def gathering(self) -> Gathering | None:
+        """When enough rows wait for a batch; None: as soon as there is one."""
 
     async def open(self) -> int:
         """Takes the destination over; gives the sequence of the last delivered record."""

@@ -31,7 +31,7 @@ from lockstep_services.publisher.aside import Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
 from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
-from lockstep_services.publisher.reading import Waiting, read_batch
+from lockstep_services.publisher.reading import Waiting, read_batch, read_gathered
 from lockstep_services.publisher.retrying import retry_pause_ms
 
 HELD_WAIT_MS: Final = 3_000
@@ -133,13 +133,7 @@ class Pump:
         try:
             await self._open(log)
             while self._may:
-                waiting = await read_batch(
-                    log,
-                    self.cursor,
-                    self._rows,
-                    wanted_rows=self._pace.rows,
-                    max_records=self._settings.batch_max_rows,
-                )
+                waiting = await self._waiting(log)
                 while waiting and self._may:
                     batch = self._batch(waiting)
                     async with self._delivering:
@@ -148,6 +142,19 @@ class Pump:
             self._log.warning("another publisher delivers", error=str(error))
         finally:
             self.is_open = False
+
+    async def _waiting(self, log: OutputLog | FleetLog) -> Waiting:
+        """What is to be delivered next."""
+        most = self._settings.batch_max_rows
+        gathering = self.sink.gathering
+        if gathering is None:
+            return await read_batch(
+                log, self.cursor, self._rows, wanted_rows=self._pace.rows, max_records=most
+            )
+        return await read_gathered(
+            log, self.cursor, self._rows, gathering,
+            max_records=most, clock=self._clock, may=lambda: self._may,
+        )  # fmt: skip
 
     async def again(self, rows: Sequence[OutputRow]) -> None:
         """Delivers rows of the error store, between batches; the cursor stays. Errors:
@@ -198,11 +205,13 @@ class Pump:
         return in_columns(record.rows).of_stream(self.sink.binding.schema.name)
 
     def _batch(self, waiting: Waiting) -> Batch:
-        """Takes whole records with as many rows as the pace allows, unless one record has more."""
+        """Takes whole records with as many rows as the pace allows, unless one record has more;
+        all of them where they were gathered."""
         parts: list[RowsOfColumns] = []
         traces: list[str] = []
         count = door_ms = 0
-        while waiting and not (count and count + len(waiting[0][1]) > self._pace.rows):
+        is_all = self.sink.gathering is not None
+        while waiting and (is_all or not count or count + len(waiting[0][1]) <= self._pace.rows):
             entry, rows = waiting.popleft()
             parts.append(rows)
             count += len(rows)

@@ -88,5 +88,9 @@ class AwsClient:
                 connect_timeout=CONNECT_S,
                 read_timeout=ANSWER_S,
                 retries={"total_max_attempts": 1, "mode": "standard"},
+                # As other stores have it: buckets in the path, and no sums behind a content.
+                s3={"addressing_style": "path"} if place.endpoint else None,
+                request_checksum_calculation="when_required",
+                response_checksum_validation="when_required",
             ),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.connectors.google import OPTIONS, check_credential
-from lockstep.connectors.objects import AT_THE_BUCKET, BY_TIME, check_options
+from lockstep.connectors.objects import AT_THE_BUCKET, BY_TIME, INTERVAL, check_options
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -41,6 +41,7 @@ EXTENSIONS = (
                     *OPTIONS,
                     dynamic("content.type"),
                     option("flush.size", INT),
+                    option(INTERVAL, INT),
                     option(
                         "storage.class", choices=("standard", "nearline", "coldline", "archive")
                     ),
@@ -49,22 +50,21 @@ EXTENSIONS = (
                 check=_stored,
             ),
         ),
-        doc="An object a message, named by the output's identity: exactly once.",
+        doc="Objects of one or several messages, named by the first one's identity: exactly once.",
         promise=Promise(
             Delivery.EXACTLY_ONCE,
             reconnect="sent again",
             poison="on.error",
             pressure="waits for the store",
-            repeat="overwrites the same object",
+            repeat="the same object, there once",
         ),
         retired={
             "bucket.acl": AT_THE_BUCKET,
             "enable.acl": AT_THE_BUCKET,
             "versioning.enabled": AT_THE_BUCKET,
             "enable.versioning": AT_THE_BUCKET,
-            "rotate.interval.ms": BY_TIME,
             "rotate.scheduled.interval.ms": BY_TIME,
         },
-        carrier=f"{__name__}.sink:GoogleCloudStorageSink",
+        carrier=f"{__name__}.sink:sink_of",
     ),
 )

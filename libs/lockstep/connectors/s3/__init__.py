@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.connectors.objects import AT_THE_BUCKET, BY_TIME, check_options
+from lockstep.connectors.objects import AT_THE_BUCKET, BY_TIME, INTERVAL, check_options
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -49,26 +49,26 @@ EXTENSIONS = (
                     option("tls.ca.file"),
                     dynamic("content.type"),
                     option("flush.size", INT),
+                    option(INTERVAL, INT),
                     option("storage.class", choices=("standard",)),
                     *without_meaning("node.id credential.provider credential.provider.class"),
                 ),
                 check=_stored,
             ),
         ),
-        doc="An object a message, named by the output's identity: exactly once.",
+        doc="Objects of one or several messages, named by the first one's identity: exactly once.",
         promise=Promise(
             Delivery.EXACTLY_ONCE,
             reconnect="sent again",
             poison="on.error",
             pressure="waits for the store",
-            repeat="overwrites the same object",
+            repeat="the same object, there once",
         ),
         retired={
             "bucket.acl": AT_THE_BUCKET,
             "versioning.enabled": AT_THE_BUCKET,
-            "rotate.interval.ms": BY_TIME,
             "rotate.scheduled.interval.ms": BY_TIME,
         },
-        carrier=f"{__name__}.sink:S3Sink",
+        carrier=f"{__name__}.sink:sink_of",
     ),
 )

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Any, ClassVar, Final
 
 from pyarrow import fs
 
-from lockstep.connectors.objects import content_type_of, name_of, parts_of
+from lockstep.connectors.objects import content_type_of, gathering_of, name_of, parts_of
 from lockstep.sinks import Message, Sink
 
 CONNECT_S: Final = 5.0
 REQUEST_S: Final = 30.0
+OBJECTS: Final = "lockstep.connectors.s3.objects:S3Objects"
+
+
+def sink_of(options: Mapping[str, str]) -> Sink:
+    """By whether several rows stand in an object. ValueError where that needs what is missing."""
+    if gathering_of(options) is None:
+        return S3Sink(options)
+    try:
+        found: Sink = resolve_name(OBJECTS)(options)
+    except ImportError as error:
+        raise ValueError(
+            f"'flush.size' needs a package that is not installed: {error.name}:"
+            " pip install 'lockstep[aws]' beside every publisher"
+        ) from error
+    return found
 
 
 class S3Sink(Sink):
@@ -31,7 +47,9 @@ class S3Sink(Sink):
 
     async def send(self, message: Message) -> None:
         key = name_of(message, self._path, self._options["stream"])
-        content_type = content_type_of(message, self._options)
+        content_type = content_type_of(
+            self._options.get("content.type", message.content_type), message.fill
+        )
         await asyncio.to_thread(self._write, key, message.payload, content_type)
 
     def _write(self, key: str, payload: bytes, content_type: str) -> None:

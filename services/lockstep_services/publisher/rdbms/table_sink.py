@@ -44,6 +44,7 @@ class TableSink:
     waits_for_ever = True
     takes_again = True
     at_once = None
+    gathering = None
 
     def __init__(self, binding: SinkBinding, database: TableDatabase) -> None:
         self.binding = binding

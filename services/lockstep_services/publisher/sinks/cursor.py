@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.mapping import Distribution
 from lockstep.schemas import SchemaUser
+from lockstep.sinks.objects import Gathering
 from lockstep.store import Cursors
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, SinkBinding
 from lockstep_services.publisher.sinks.lanes import Lane, chunks, side_by_side
@@ -49,6 +50,14 @@ class StoredCursorSink:
         return sum(found) if found else None
 
     @property
+    def gathering(self) -> Gathering | None:
+        """See Sink: as its destinations want it, which are all of one type."""
+        found = [one for lane in self._lanes if (one := lane.gathering) is not None]
+        if not found:
+            return None
+        return Gathering(max(one.rows for one in found), min(one.interval_ms for one in found))
+
+    @property
     def schema_users(self) -> Sequence[SchemaUser]:
         """Who of the lanes wants schemas of a registry."""
         return [user for lane in self._lanes if (user := lane.schema_user) is not None]
@@ -68,7 +77,8 @@ class StoredCursorSink:
         """
         if batch.rows:
             await self._send(batch)
-        await self._cursors.put(self.binding.key, batch.up_to)
+        if not any(lane.is_ahead for lane in self._lanes):
+            await self._cursors.put(self.binding.key, batch.up_to)
         self._routes.clear()
         for lane in self._lanes:
             lane.forget()

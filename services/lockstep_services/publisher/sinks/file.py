@@ -61,6 +61,8 @@ class FileLane:
 
     at_once = None
     takes_again = False  # a note knows the last identity alone
+    gathering = None
+    is_ahead = False
 
     def __init__(
         self,

@@ -34,6 +34,8 @@ class FilesLane:
 
     at_once = None
     takes_again = False  # a note knows the last identity alone
+    gathering = None
+    is_ahead = False
 
     def __init__(
         self, binding: SinkBinding, writer: MessageWriter, options: Mapping[str, str]

@@ -66,6 +66,7 @@ class KafkaSink:
     waits_for_ever = True
     takes_again = False  # a sequence that goes back would be taken for a repetition
     at_once = None
+    gathering = None
 
     def __init__(
         self,

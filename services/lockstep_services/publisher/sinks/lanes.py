@@ -14,6 +14,7 @@ from lockstep.events import Event, LockstepError, OutputId, OutputRow, Unavailab
 from lockstep.mapping import MappingError, MessageWriter
 from lockstep.schemas import SchemaUser
 from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep.sinks.objects import Gathering
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
 
 T = TypeVar("T")
@@ -33,6 +34,14 @@ class Lane(Protocol):
     @property
     def takes_again(self) -> bool:
         """See contract.Sink."""
+
+    @property
+    def gathering(self) -> Gathering | None:
+        """See contract.Sink."""
+
+    @property
+    def is_ahead(self) -> bool:
+        """The destination has rows behind the batch: the cursor stays until they have come."""
 
     async def open(self) -> None:
         """Before the first batch, and after somebody else may have delivered."""
@@ -55,6 +64,9 @@ class Lane(Protocol):
 
 class MessageLane:
     """Rows as the messages of a Sink."""
+
+    gathering = None
+    is_ahead = False
 
     def __init__(self, binding: SinkBinding, writer: MessageWriter, sink: Sink) -> None:
         self._binding = binding

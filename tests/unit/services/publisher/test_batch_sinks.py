@@ -116,6 +116,7 @@ class Picky:
     """A destination that takes no odd numbers."""
 
     waits_for_ever, takes_again, at_once = False, True, 1
+    gathering = None
 
     def __init__(self, binding: SinkBinding) -> None:
         self.binding = binding

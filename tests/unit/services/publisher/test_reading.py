@@ -12,7 +12,8 @@ from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.events import ClaimRecord, OutputRecord
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns
-from lockstep_services.publisher.reading import PIECE_RECORDS, read_batch
+from lockstep.sinks.objects import Gathering
+from lockstep_services.publisher.reading import PIECE_RECORDS, read_batch, read_gathered
 from tests.unit.services.publisher.parts import row
 
 RECORDS = 1_000
@@ -91,3 +92,58 @@ async def test_what_is_there_does_not_wait_for_more(records: int) -> None:
         await log_of(records), 0, rows_of, wanted_rows=10_000, max_records=5_000
     )
     assert len(found) == records + 1
+
+
+async def test_rows_are_gathered_until_there_are_enough() -> None:
+    """However many pieces they come in; no piece more, and no record is cut."""
+    clock = VirtualClock()
+    log = await log_of(RECORDS)
+    found = await read_gathered(
+        log, 0, rows_of, Gathering(300, 1_000), max_records=RECORDS, clock=clock, may=lambda: True
+    )
+    assert 300 <= sum(len(rows) for _, rows in found) < 300 + ROWS_EACH * PIECE_RECORDS
+    few = await read_gathered(
+        log, 0, rows_of, Gathering(300, 1_000), max_records=9, clock=clock, may=lambda: True
+    )
+    assert len(few) == 9
+
+
+async def test_rows_are_gathered_for_an_interval_behind_the_first() -> None:
+    """By the clock: what came before its end, and not what comes later."""
+    clock = VirtualClock()
+    log = await MemoryBus(MemoryCarrier(clock)).output_log(LogName("A"))
+    await log.append(ClaimRecord(1, "node", 0), expected_sequence=0)
+    reading = asyncio.ensure_future(
+        read_gathered(
+            log, 1, rows_of, Gathering(100, 1_000), max_records=100, clock=clock, may=lambda: True
+        )
+    )
+    for number in (1, 2, 3, 4):
+        await clock.advance_ms(400)
+        await log.append(OutputRecord(1, (row(number, number),)), expected_sequence=number)
+    await clock.advance_ms(1)
+    found = await reading
+    assert [entry.sequence for entry, _ in found] == [2, 3, 4]
+
+
+async def test_who_may_no_more_gathers_nothing() -> None:
+    """The rows are read again: by it, or by who may."""
+    clock = VirtualClock()
+    log = await log_of(3)
+    answers = iter((True, False))
+    found = await read_gathered(
+        log, 0, rows_of, Gathering(100, 1_000), max_records=100, clock=clock,
+        may=lambda: next(answers),
+    )  # fmt: skip
+    assert not found
+
+
+async def test_records_without_rows_are_not_waited_with() -> None:
+    """The cursor goes over them."""
+    clock = VirtualClock()
+    log = await log_of(3)
+    found = await read_gathered(
+        log, 0, lambda _: NO_ROWS, Gathering(100, 1_000), max_records=100, clock=clock,
+        may=lambda: True,
+    )  # fmt: skip
+    assert len(found) == 4
