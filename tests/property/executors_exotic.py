@@ -102,14 +102,17 @@ def _triggered(apps: Apps) -> str:
 
 
 def _joined(apps: Apps) -> str:
-    """Joins with aggregates, groups, other windows, other conditions, expired rows."""
+    """Joins with windows whose content does not follow from what they let out, for the most part;
+    with aggregates, groups, other conditions, expired rows."""
     sliding = (
         "#window.length(3)",
         "#window.time(200)",
         "[not (t is null)]#window.externalTime(t, 200)",
     )
     left = apps.pick("", *sliding, *sliding, "#window.lengthBatch(2)")
-    right = apps.pick(*sliding, *sliding, "#window.timeBatch(200)")
+    known = "[not (s is null) and not (i is null)]#window."
+    held = ("sort(2, i)", "session(200, s)", "delay(150)", "unique:length(s, 2)", "frequent(2, s)")
+    right = apps.pick(*sliding, "#window.timeBatch(200)", *(known + each for each in held * 2))
     kind = apps.pick("join", "left outer join", "right outer join", "full outer join")
     one = apps.pick("", "", " unidirectional")
     on = apps.pick("x.s == y.s", "x.s == y.s", "x.i > y.i", "x.s == y.s and x.i != y.i")

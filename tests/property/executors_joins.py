@@ -137,11 +137,18 @@ def tabled(apps: Apps) -> str:
     kind = apps.pick("", "all events ", "expired events ")
     outer = apps.pick("join", "left outer join")
     on = apps.pick(" on x.s == y.s", " on x.s == y.s and x.i > y.i", " on x.i != y.i", "")
+    select = apps.pick(
+        "x.s as s, y.i as i, x.d as d",
+        "x.s as s, y.i as i, x.d as d",
+        "x.s as s, count() as i, sum(y.d) as d",
+        "y.s as s, max(y.i) as i, sum(x.d) as d group by y.s",
+        "x.s as s, sum(y.i) as i, distinctCount(y.s) as d group by x.s having i > 0L",
+    )
     parts = [
         f"from R select s, i, d insert into {table};",
         f"from R[i > 2] select s delete {table} on {table}.s == s;",
         f"from S{apps.pick('', '[i > 0]')}{window} as x {outer} {table} as y{on}"
-        f" select x.s as s, y.i as i, x.d as d insert {kind}into {out};",
+        f" select {select} insert {kind}into {out};",
         f"from S[i < 0] select s, i, d insert into {table};",
         _behind(apps, out),
     ]

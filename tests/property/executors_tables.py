@@ -88,7 +88,10 @@ class _Table:
         if pick("join", "join", "in") == "in":
             asked = pick("", "not ") + f"(({self.on('S.')}) in {t})"
             window = pick("", "", "#window.length(3)", "#window.length(0)")
-            at = pick("before", "behind")
+            at = pick("before", "behind", "selected")
+            if at == "selected":
+                select = f"s, {asked} as known, i"
+                return f"from S{window} select {select} insert into {out};"
             before, behind = (f"[{asked}]", "") if at == "before" else ("", f"[{asked}]")
             return f"from S{before}{window}{behind} select s, i, count() as c insert into {out};"
         filtered = pick("", "", "[d > 1.0]")

@@ -13,7 +13,7 @@ from lockstep.columns.chunks import Chunks, Offsets
 from lockstep.columns.column import Column, Index, Mask
 from lockstep.columns.frame import Rows, Times
 from lockstep.columns.held import HeldRows
-from lockstep.columns.order import Order
+from lockstep.columns.order import IN_FRONT, Order
 
 CURRENT, EXPIRED, RESET = 0, 1, 3
 Kinds = npt.NDArray[np.int8]
@@ -86,7 +86,14 @@ class Flow:
             chunk = self.chunk_of()
             return self.now[chunk if index is None else chunk[index]]
 
-        return Rows(length, find, times, now)
+        rows = Rows(length, find, times, now)
+        rows.where = lambda: self.looked_at(index)
+        return rows
+
+    def looked_at(self, index: Index | None) -> Order:
+        """Where in the run some of the events (None: all) ask tables."""
+        chunk = self.chunk_of()
+        return self.order.below(IN_FRONT).take(chunk if index is None else chunk[index])
 
     def _times(
         self, index: Index | None, row: Index | None, place: Index | None, *, in_slice: bool

@@ -21,6 +21,8 @@ from lockstep.siddhiql.scope import Scope, Shape
 from lockstep.siddhiql.typing import arguments_of, infer
 
 BOOL, LONG = AttributeType.BOOL, AttributeType.LONG
+Member = Callable[[ast.InTable, Scope], Callable[[Frame], Mask]]
+"""Compiles what asks a table."""
 
 
 class Compiler:
@@ -34,7 +36,7 @@ class Compiler:
         self,
         scope: Scope,
         calls: Sequence[ast.FunctionCall] = (),
-        member: Callable[[ast.InTable, Scope], Callable[[Frame], Mask]] | None = None,
+        member: Member | None = None,
     ) -> None:
         self.scope = scope
         self._member = member

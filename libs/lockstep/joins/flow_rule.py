@@ -29,11 +29,6 @@ from lockstep.windows.time.columns import RealmTimeWindow
 
 def by_flows(node: QueryNode, site: Site, join: CheckedJoin) -> Unit:
     """The query's unit; NotLowerable where what is inside does not follow from a flow."""
-    old = site.is_siddhi_5_1
-    by_realm = site.realms.is_partition
-    selector = SelectorOperator(
-        node.query, in_order=False, orders=True, by_realm=by_realm, is_siddhi_5_1=old
-    )
     found, exact = equalities(join.input.on, join.scope, 1)
     keys = [each for each in found if isinstance(each.value, ast.Variable)]
     both = [_Side(join, slot, site, keys) for slot in range(2)]
@@ -43,8 +38,14 @@ def by_flows(node: QueryNode, site: Site, join: CheckedJoin) -> Unit:
         condition = compiler.condition(join.input.on)
     if compiler.may_fail:
         raise NotLowerable("a join condition that calls functions")
-    if selector.calls:
-        _check_balance(both, site)
+    selector = SelectorOperator(
+        node.query,
+        in_order=False,
+        orders=True,
+        balanced=_is_balanced(both, site),
+        by_realm=site.realms.is_partition,
+        is_siddhi_5_1=site.is_siddhi_5_1,
+    )
     check_timers(node, site)
     sides = (both[0].made, both[1].made)
     windows, shows_timers = _windows(both, sides, site, leaves=selector.wanted != CURRENT)
@@ -155,8 +156,8 @@ def _named(stream: CheckedStream, site: Site) -> WrittenWindow | None:
     return window
 
 
-def _check_balance(sides: Sequence[_Side], site: Site) -> None:
-    """NotLowerable unless what aggregates see leave is what they saw come.
+def _is_balanced(sides: Sequence[_Side], site: Site) -> bool:
+    """Whether what aggregates see leave is what they saw come.
 
     A pair comes with the later of its rows and leaves with the first to leave, if both sides
     trigger and no row stands alone. Where only a side without a window triggers nothing leaves: a
@@ -164,17 +165,18 @@ def _check_balance(sides: Sequence[_Side], site: Site) -> None:
     """
     triggering = [side for side in sides if side.made.triggers]
     if len(triggering) == 1 and triggering[0].is_bare:
-        return
+        return True
     uneven = len(triggering) == 1 or any(side.made.is_outer for side in sides)
     if uneven or any(side.leaves is Leaves.TOGETHER for side in sides):
-        raise NotLowerable("aggregates over pairs that leave otherwise than they came")
-    names = [side.made.stream for side in sides]
-    if names[0] == names[1]:
-        raise NotLowerable("aggregates over a stream that is joined with itself")
-    for side in sides:
-        readers = [node for node in site.plan.nodes if side.made.stream in node.reads]
-        if side.made.named is not None and len(readers) > 1:
-            raise NotLowerable("aggregates over a named window that others read too")
+        return False
+    if sides[0].made.stream == sides[1].made.stream:
+        return False
+    # Between a named window's output and its turn here others may read it, and bring something.
+    return not any(
+        side.made.named is not None
+        and sum(side.made.stream in node.reads for node in site.plan.nodes) > 1
+        for side in sides
+    )
 
 
 def _windows(

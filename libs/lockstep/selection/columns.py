@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.aggregators.accumulators import Feed, Leaves
+from lockstep.aggregators.by_meaning import AggregatesByMeaning
 from lockstep.aggregators.columns import Aggregates
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Index, Mask
@@ -23,7 +24,7 @@ from lockstep.columns.output import Output
 from lockstep.columns.pairs import PairFlow
 from lockstep.columns.played import Played
 from lockstep.columns.rule import NotLowerable
-from lockstep.expressions.columns import Compiler
+from lockstep.expressions.columns import Compiler, Member
 from lockstep.selection import kernel as selecting
 from lockstep.selection.ordering import Ordering
 from lockstep.siddhiql import ast
@@ -101,7 +102,8 @@ class SelectorOperator:
     """Selects rows from flows. `slides`, `in_order` and `has_places` tell how events leave (see
     Leaves); `orders`: the owner's chunks can be put in order; `limited`: it takes care of the
     output rate, and wants the first `carried` attributes of each row's event behind the row's
-    own."""
+    own; `balanced`: what leaves is what came. `member` compiles what asks a table; `asks` are the
+    tables that are asked."""
 
     def __init__(
         self,
@@ -115,6 +117,8 @@ class SelectorOperator:
         orders: bool = False,
         limited: bool = False,
         carried: int = 0,
+        balanced: bool = True,
+        member: Member | None = None,
         is_siddhi_5_1: bool = False,
     ) -> None:
         self._carried = carried
@@ -131,20 +135,25 @@ class SelectorOperator:
         self.calls = [
             call for e in (*expressions, *having) for call in aggregator_calls(e, functions)
         ]
-        compiler = Compiler(query.scope, self.calls)
+        compiler = Compiler(query.scope, self.calls, member)
         # Where rows of a batch that leaves are wanted, its events leave one by one.
         slides = slides or (resets and self.wanted != CURRENT)
         self.groups = Groups(selector.group_by, compiler, by_realm=by_realm)
-        leaves = Leaves(slides, in_order, has_places)
-        self.aggregates = Aggregates(
-            self.calls,
-            compiler,
-            leaves,
-            is_siddhi_5_1=is_siddhi_5_1,
-            grouped=self.groups.is_grouped,
-        )
+        leaves, grouped = Leaves(slides, in_order, has_places), self.groups.is_grouped
+        self.aggregates: Aggregates | AggregatesByMeaning
+        if balanced:
+            self.aggregates = Aggregates(
+                self.calls, compiler, leaves, is_siddhi_5_1=is_siddhi_5_1, grouped=grouped
+            )
+        else:
+            self.aggregates = AggregatesByMeaning(
+                self.calls, compiler, is_siddhi_5_1=is_siddhi_5_1, grouped=grouped
+            )
         self._select = [compiler.compile(expression) for expression in expressions]
         self._may_fail = compiler.may_fail
+        self.asks = tuple(compiler.asks)
+        if self.asks and self.calls:
+            raise NotLowerable("a condition that asks a table ('in') beside aggregates")
         self._having = None
         if selector.having is not None:
             self._having = Compiler(query.having_scope, self.calls).condition(selector.having)
@@ -304,6 +313,7 @@ class SelectorOperator:
 
         whole = Rows(len(rows), find, rows.times, rows.now, rows.absent)
         whole.results = list(results)
+        whole.where = rows.where
         return whole
 
     def _passing(self, flow: Flow, results: Sequence[Column]) -> Mask | None:

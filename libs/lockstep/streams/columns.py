@@ -91,7 +91,7 @@ class StreamQuery:
                 chunks = chunks.keep(each(asking(chunks, self.place)))
         flow, group = self._flow(chunks, moves)
         for condition in self._behind:
-            mask = condition(_asking_behind(flow))
+            mask = condition(flow.frame())
             if flow.kind is not None:
                 mask = mask | (flow.kind == RESET)
             if group is not None:
@@ -246,13 +246,6 @@ def asking(chunks: Chunks, place: int) -> Rows:
     """The events where they reach a query's conditions, which may ask tables."""
     rows = chunks.rows()
     rows.where = lambda: chunks.order.below(place, IN_FRONT).take(chunks.chunk_of)
-    return rows
-
-
-def _asking_behind(flow: Flow) -> Rows:
-    """The same behind a window."""
-    rows = flow.frame()
-    rows.where = lambda: flow.order.below(IN_FRONT).take(flow.chunk_of())
     return rows
 
 

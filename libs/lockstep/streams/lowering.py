@@ -140,6 +140,7 @@ def parts_of(
         orders=True,
         limited=True,
         carried=0 if limiter is None else limiter.carried,
+        member=site.member,
         is_siddhi_5_1=site.is_siddhi_5_1,
     )
     if handlers.changes and selector.aggregates.needs_places:
@@ -156,7 +157,7 @@ def parts_of(
         handlers.behind,
         selector,
         limiter,
-        tuple(dict.fromkeys(handlers.asks)),
+        tuple(dict.fromkeys((*handlers.asks, *selector.asks))),
     )
 
 

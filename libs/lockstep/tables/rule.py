@@ -47,13 +47,17 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     table_slot = kinds.index(SourceKind.TABLE)
     stream, table_side = (join.left, join.right) if table_slot else (join.right, join.left)
     check_stream(stream)
-    old = site.is_siddhi_5_1
-    selector = SelectorOperator(node.query, in_order=False, orders=True, is_siddhi_5_1=old)
     unit = site.table(table_side.input.source)
     assert isinstance(unit, TableUnit)
     before, window = _handlers(stream, 1 - table_slot, site)
-    if window is not None and selector.calls:
-        raise NotLowerable("aggregates over rows of a table that may change while the event stays")
+    # The table may change while an event is in the window.
+    selector = SelectorOperator(
+        node.query,
+        in_order=False,
+        orders=True,
+        balanced=window is None,
+        is_siddhi_5_1=site.is_siddhi_5_1,
+    )
     keeps = filters_of(table_side)
     lookup = Lookup(join.input.on, join.scope, table_slot, unit.state, keeps)
     outer = OUTER_LEFT if table_slot else OUTER_RIGHT
@@ -88,7 +92,7 @@ def _handlers(
         stream.source_schema.types,
         site.pool,
         wants_expired=True,
-        aggregates=False,
+        aggregates=True,
         keyed=False,
         rank=site.rank,
     )
