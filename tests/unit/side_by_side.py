@@ -47,11 +47,11 @@ def played(text: str, *steps: Step, rule: str, stream: str = "O") -> list[list[t
     found = rules(text)
     assert rule in found
     assert None not in found
-    expected = _stepped(text, steps, "reference", restored=False)
+    expected = stepped(text, steps, "reference", restored=False)
     shown = list(map(repr, expected))  # tells zeros and types apart, and NaN is equal to itself
-    assert list(map(repr, _stepped(text, steps, "columnar", restored=False))) == shown
-    assert list(map(repr, _stepped(text, steps, "columnar", restored=True))) == shown
-    assert list(map(repr, _in_one_slice(plan_of(text), steps))) == shown
+    assert list(map(repr, stepped(text, steps, "columnar", restored=False))) == shown
+    assert list(map(repr, stepped(text, steps, "columnar", restored=True))) == shown
+    assert list(map(repr, in_one_slice(plan_of(text), steps))) == shown
     return [
         [event.data for event in seen.events]
         for seen in expected
@@ -59,9 +59,10 @@ def played(text: str, *steps: Step, rule: str, stream: str = "O") -> list[list[t
     ]
 
 
-def _stepped(
+def stepped(
     text: str, steps: Sequence[Step], executor: str, *, restored: bool
 ) -> list[Observation]:
+    """What an app lets be seen, step by step; `restored`: over a snapshot behind each."""
     seen: list[Observation] = []
     app = VirtualApp(text, executor=executor)
     for clock_ms, stream, rows in steps:
@@ -75,7 +76,8 @@ def _stepped(
     return seen + app.observations
 
 
-def _in_one_slice(plan: AppPlan, steps: Sequence[Step]) -> list[Observation]:
+def entries_of(plan: AppPlan, steps: Sequence[Step]) -> list[LogEntry]:
+    """The steps as a log."""
     log = [LogEntry(1, TickRecord(0))]
     for clock_ms, stream, rows in steps:
         log.append(LogEntry(len(log) + 1, TickRecord(clock_ms)))
@@ -83,6 +85,11 @@ def _in_one_slice(plan: AppPlan, steps: Sequence[Step]) -> list[Observation]:
             schema = plan.checked.streams[stream]
             chunk = tuple(InputEvent(clock_ms, coerce_row(schema, row)) for row in rows)
             log.append(LogEntry(len(log) + 1, EventsRecord(stream, clock_ms, (chunk,))))
+    return log
+
+
+def in_one_slice(plan: AppPlan, steps: Sequence[Step]) -> list[Observation]:
+    """What an app in columns lets be seen of all steps at once."""
     executor = ColumnarExecutor(plan, start_ms=0, observe=True)
-    executor.run_slice(log)
+    executor.run_slice(entries_of(plan, steps))
     return list(executor.take_observations())

@@ -22,6 +22,7 @@ from lockstep.columns.units import States
 from lockstep.events import Operation, StreamSchema
 from lockstep.plan import QueryNode
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.tables import kernel as tables
 from lockstep.tables.lookup import Lookup
@@ -83,6 +84,7 @@ class TableUnit:
         primary, indexed = self._rows.table.rows.primary, self._rows.table.indexed
         self.state = TableStore(schema, primary, indexed, pool)
         self.writers: dict[str, Writer | None] = {}
+        self.queries: dict[str, CheckedQuery] = {}
         self._is_stored = is_stored
 
     @property
@@ -92,7 +94,8 @@ class TableUnit:
 
     def add_writer(self, node: QueryNode) -> str:
         name = f"{self.table}<-{node.name}"
-        self._rows.actions[name] = action_of(node.query, self._rows)
+        self.queries[name] = node.query
+        self._rows.actions[name] = action_of(node.query, self._rows.table, self._rows.context)
         try:
             self.writers[name] = writer_of(node.query, self.state)
         except NotLowerable:

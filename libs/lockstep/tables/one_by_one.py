@@ -22,7 +22,7 @@ from lockstep.operators.errors import PROCESSING_ERRORS, describe
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 from lockstep.tables.meaning import build_table
-from lockstep.tables.meaning.row_store import noted
+from lockstep.tables.meaning.row_store import Journal, RowStore, noted
 from lockstep.tables.store import TableStore
 
 
@@ -81,8 +81,7 @@ class OneByOne:
     def load(self, state: Any, store: TableStore) -> None:
         """Takes over rows that the columns have, too."""
         self.table.restore(encoding.decode(encoding.encode(state)))
-        numbers = (row.number for row in self.table.rows.unordered())
-        self._places = dict(zip(numbers, store.places().tolist(), strict=True))
+        self._places = places_of(self.table.rows, store)
 
     def run(
         self, parts: Sequence[tuple[str, Chunks]], arranged: Longs, now: Longs, store: TableStore
@@ -108,22 +107,40 @@ class OneByOne:
             raise Unfit(f"a table refuses an event: {describe(error)}") from error
         return self._done(journal, ends, store)
 
-    def _done(self, journal: Sequence[Any], ends: Sequence[int], store: TableStore) -> Done:
-        new = [after for _, after in journal if after is not None]
-        places = iter(store.new_places(len(new)).tolist())
-        entries = np.full((len(journal), 3), -1, np.int64)
-        entries[:, 0] = np.searchsorted(np.array(ends, np.int64), np.arange(len(journal)), "right")
-        for line, (before, after) in enumerate(journal):
-            if before is not None:
-                entries[line, 1] = self._places.pop(before.number)
-            if after is not None:
-                entries[line, 2] = self._places[after.number] = next(places)
-        columns = tuple(
-            from_values(type_, [row.data[i] for row in new])
-            for i, type_ in enumerate(store.schema.types)
-        )
-        times = np.array([row.timestamp_ms for row in new], np.int64)
-        return Done(entries, times, columns, self._told)
+    def _done(self, journal: Journal, ends: Sequence[int], store: TableStore) -> Done:
+        writes = np.searchsorted(np.array(ends, np.int64), np.arange(len(journal)), "right")
+        return done_by(journal, writes.astype(np.int64), self._places, store, self._told)
+
+
+def places_of(rows: RowStore, store: TableStore) -> dict[int, int]:
+    """Where the columns have rows that both have just loaded, by the rows' numbers."""
+    numbers = (row.number for row in rows.unordered())
+    return dict(zip(numbers, store.places().tolist(), strict=True))
+
+
+def done_by(
+    journal: Journal,
+    writes: Longs,
+    places: dict[int, int],
+    store: TableStore,
+    told: list[tuple[int, Operation, tuple[Any, ...]]],
+) -> Done:
+    """What changes come to; each belongs to one of the `writes`. `places` follows."""
+    new = [after for _, after in journal if after is not None]
+    coming = iter(store.new_places(len(new)).tolist())
+    entries = np.full((len(journal), 3), -1, np.int64)
+    entries[:, 0] = writes
+    for line, (before, after) in enumerate(journal):
+        if before is not None:
+            entries[line, 1] = places.pop(before.number)
+        if after is not None:
+            entries[line, 2] = places[after.number] = next(coming)
+    columns = tuple(
+        from_values(type_, [row.data[i] for row in new])
+        for i, type_ in enumerate(store.schema.types)
+    )
+    times = np.array([row.timestamp_ms for row in new], np.int64)
+    return Done(entries, times, columns, told)
 
 
 def take_over(done: Done, store: TableStore, order: Order) -> None:

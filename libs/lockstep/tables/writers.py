@@ -14,7 +14,8 @@ from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.tables import kernel as operations
 from lockstep.tables.meaning.actions import Delete, Insert, Update, make_action
 from lockstep.tables.meaning.conditions import Equality, equalities
-from lockstep.tables.one_by_one import OneByOne
+from lockstep.tables.meaning.table import Table
+from lockstep.tables.one_by_one import RowContext
 from lockstep.tables.store import Index, TableStore
 
 
@@ -39,12 +40,12 @@ def _is_always(on: ast.Expression | None) -> bool:
     return isinstance(on, ast.Constant) and on.value is True
 
 
-def action_of(query: CheckedQuery, rows: OneByOne) -> Insert | Delete | Update:
+def action_of(query: CheckedQuery, table: Table, clock: RowContext) -> Insert | Delete | Update:
     """What a query does to the reference's rows; NotLowerable where that needs more than rows."""
-    _check_types(query, rows.table.schema)
+    _check_types(query, table.schema)
     action, scope = query.query.action, query.action_scope
-    context: Any = rows.context
-    return make_action(action, query.output, scope, rows.table, context)
+    context: Any = clock
+    return make_action(action, query.output, scope, table, context)
 
 
 def writer_of(query: CheckedQuery, table: TableStore) -> Writer:

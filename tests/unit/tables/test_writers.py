@@ -79,4 +79,4 @@ def test_what_is_done_one_by_one_says_why(query: str, reason: str) -> None:
         writer(query)
     plan, node = planned(query)
     rows = OneByOne(plan.checked.tables["T"], plan.checked.schemas["T"])
-    assert action_of(node.query, rows).apply(StreamEvent(0, (1, "b", 2))) == 0
+    assert action_of(node.query, rows.table, rows.context).apply(StreamEvent(0, (1, "b", 2))) == 0

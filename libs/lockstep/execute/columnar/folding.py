@@ -137,10 +137,10 @@ class Folding:
         return exported
 
     def settle(self, pool: StringPool) -> None:
-        for unit in self._units:
-            unit.settle()
+        for part in self.parts:
+            part.settle()
         if pool.is_due:
-            arrays = [values for unit in self._units for values in unit.text_columns()]
+            arrays = [values for part in self.parts for values in part.text_columns()]
             moved = pool.collect(arrays)
             for values in arrays:
                 values[:] = moved[values]

@@ -15,6 +15,7 @@ from lockstep.columns.units import Unit
 from lockstep.execute.columnar.hosted.queries import HostedQueries, Members
 from lockstep.execute.columnar.sharing import Item, Together, components, definitions_of, touched
 from lockstep.plan import AppPlan, QueryNode
+from lockstep.tables.columns import TableUnit
 
 Parts = dict[Item, Sequence[Unit]]
 """The units of each item that has a columnar form."""
@@ -37,9 +38,13 @@ class Hosting:
     exchanged: set[Item] = field(default_factory=set)
     _together: Together = field(default_factory=Together)
     _hosted: dict[frozenset[Item], HostedQueries] = field(default_factory=dict)
+    _tables: dict[Item, TableUnit] = field(default_factory=dict)
 
     def parts_in_order(self) -> list[Unit | HostedQueries]:
         """The app's parts in order."""
+        for item, units in self.parts.items():
+            if item.startswith("table/") and isinstance(units[0], TableUnit):
+                self._tables[item] = units[0]
         self._join_what_is_shared()
         self._host_circles()
         while True:
@@ -59,11 +64,24 @@ class Hosting:
     def _join_what_is_shared(self) -> None:
         definitions = definitions_of(self.plan)
         for node in self.plan.nodes:
-            for item in touched(node, definitions):
-                self._together.join([node.path, item])
+            items = touched(node, definitions)
+            self._together.join([node.path, *(each for each in items if each not in self._tables)])
 
     def _spread(self) -> None:
-        """Who shares state with somebody hosted is hosted."""
+        """Who shares state with somebody hosted is hosted. A table is hosted with those who use it
+        and are; others use what follows it in columns."""
+        definitions = definitions_of(self.plan)
+        before = -1
+        while len(self.refused) > before:
+            before = len(self.refused)
+            self._spread_to_parts()
+            for node in self.plan.nodes if self._tables else ():
+                if node.path in self.refused:
+                    items = [each for each in touched(node, definitions) if each in self._tables]
+                    self._host(items, f"shares state with {node.path}")
+                    self._together.join([node.path, *items])
+
+    def _spread_to_parts(self) -> None:
         reasons: dict[Item, Item] = {}
         for item in self.refused:
             reasons.setdefault(self._together.root(item), item)
@@ -99,6 +117,8 @@ class Hosting:
         for circle in components(_followers(reads, writes)):
             read = {name for vertex in circle for name in reads[vertex]}
             feeding = {name for vertex in circle for name in writes[vertex]} & read
+            # Who reads a table looks at it as it was at each place of its own.
+            feeding -= {unit.table for unit in self._tables.values()}
             if len(circle) > 1 or feeding:
                 outside = [
                     name
@@ -182,8 +202,15 @@ class Hosting:
     def _made(self, items: frozenset[Item]) -> HostedQueries:
         found = self._hosted.get(items)
         if found is None:
-            made = HostedQueries(self.plan, members(self.plan, sorted(items)), observe=self.observe)
-            found = self._hosted[items] = made
+            written = {unit.writes for units in self.parts.values() for unit in units}
+            shared = {
+                unit: [name for name in unit.writers if name in written]
+                for item, unit in self._tables.items()
+                if item in items
+            }
+            own = members(self.plan, sorted(items))
+            found = HostedQueries(self.plan, own, observe=self.observe, shared=shared)
+            self._hosted[items] = found
         return found
 
 

@@ -168,9 +168,9 @@ class RowStore:
 
 
 @contextmanager
-def noted(store: RowStore) -> Iterator[Journal]:
-    """Everything that the block changes, as it comes."""
-    journal: Journal = []
+def noted(store: RowStore, journal: Journal | None = None) -> Iterator[Journal]:
+    """Everything that the block changes, as it comes; in `journal`, if there is one."""
+    journal = [] if journal is None else journal
     store._journal = journal
     try:
         yield journal

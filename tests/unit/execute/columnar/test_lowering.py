@@ -64,15 +64,27 @@ def test_a_circle_goes_to_the_reference() -> None:
         assert choices[name].alone is not None
 
 
-def test_who_shares_a_table_goes_with_who_has_no_form() -> None:
+def test_who_shares_a_named_window_goes_with_who_has_no_form() -> None:
     """And says with whom."""
+    text = (
+        f"{SCRIPT}{S}define window W (s string, i int) length(2); {PLAIN}"
+        "@info(name='own') from S select s, f(i) as i insert into W;"
+        "@info(name='join') from S join W on W.s == S.s select W.i as i insert into O;"
+    )
+    assert rules(text)[0] is not None
+    assert any("shares state with" in reason for reason in reasons(text))
+
+
+def test_who_shares_a_table_stays_where_he_is() -> None:
+    """The table goes, and its columns follow."""
     text = (
         f"{SCRIPT}{S}@PrimaryKey('s') define table T (s string, i int); {PLAIN}"
         "@info(name='own') from S select s, f(i) as i insert into T;"
         "@info(name='join') from S join T on T.s == S.s select T.i as i insert into O;"
     )
-    assert rules(text)[0] is not None
-    assert any("shares state with" in reason for reason in reasons(text))
+    choices = {choice.query: choice for choice in lowering_of(plan_of(text)).choices}
+    assert choices["own"].rule is None
+    assert choices["join"].rule is not None
 
 
 def test_what_no_part_of_an_app_can_do_in_columns() -> None:

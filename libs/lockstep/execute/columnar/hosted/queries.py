@@ -7,7 +7,8 @@ between them, and give what they write with its place in that run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from lockstep.execute.columnar.hosted.clocks import keeps_time
 from lockstep.execute.columnar.hosted.engine import HostedEngine, Observed
 from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.execute.columnar.hosted.records import Records
+from lockstep.execute.columnar.hosted.tables import SharedTable
 from lockstep.execute.columnar.sharing import models_of
 from lockstep.execute.columnar.slices import Slice
 from lockstep.operators import state
@@ -29,6 +31,7 @@ from lockstep.operators.contract import StreamEvent
 from lockstep.plan import AppPlan, QueryNode
 from lockstep.plan.paths import owner_of
 from lockstep.plan.ranks import owners_of, ranks_of
+from lockstep.tables.columns import TableUnit
 
 _APP_WIDE = frozenset({"playback"})
 """Operators that every engine has: their state is the app's, not that of hosted queries."""
@@ -89,7 +92,15 @@ class HostedQueries:
     `shows_timers`: timers may make rows come out.
     """
 
-    def __init__(self, plan: AppPlan, members: Members, *, observe: bool) -> None:
+    def __init__(
+        self,
+        plan: AppPlan,
+        members: Members,
+        *,
+        observe: bool,
+        shared: Mapping[TableUnit, Sequence[str]] | None = None,
+    ) -> None:
+        """`shared`: tables that queries in columns write, under these names, and read."""
         part = members.plan_of(plan)
         ranks = ranks_of(plan)
         written = [*_written(part), *part.checked.triggers]
@@ -101,10 +112,16 @@ class HostedQueries:
         schemas = plan.checked.schemas
         self._records = {name: Records(schemas[name].types) for name in self.writes}
         self._engine = HostedEngine(part, ranks, self._records, observe=observe)
+        self._shared = [
+            SharedTable(unit, writers, self._engine) for unit, writers in (shared or {}).items()
+        ]
+        self._written = {name: table for table in self._shared for name in table.writers}
+        self.writes = tuple(dict.fromkeys((*self.writes, *(each.name for each in self._shared))))
         models = (model for node in part.nodes for model in models_of(node))
         tables = (f"table/{name}" for name in members.tables)
         self._owners = frozenset((*owners_of(part), *tables, *models))
-        self.reads = tuple(name for name in self._engine.receivers if name not in members.windows)
+        read = [name for name in self._engine.receivers if name not in members.windows]
+        self.reads = (*read, *self._written)
         self.shows_timers = any(map(keeps_time, part.nodes)) or bool(
             part.checked.triggers or part.checked.windows or buckets
         )
@@ -135,11 +152,20 @@ class HostedQueries:
             self._start_ms = None
         moving = Moving(engine, found.moves)
         events = {name: _events(chunks) for name, chunks in streams.items()}
-        for each in self._arrivals(streams):
-            moving.to(each.moment, each.levels)
-            chunk = events[each.stream][each.start : each.end]
-            engine.arrive(each.stream, each.receiver, (each.moment, each.levels), chunk)
-        moving.to_the_end()
+        with ExitStack() as noting:
+            for table in self._shared:
+                noting.enter_context(table.noting())
+            for each in self._arrivals(streams):
+                moving.to(each.moment, each.levels)
+                chunk, at = events[each.stream][each.start : each.end], (each.moment, each.levels)
+                written = self._written.get(each.stream)
+                if written is None:
+                    engine.arrive(each.stream, each.receiver, at, chunk)
+                else:
+                    written.write(each.stream, at, chunk)
+            moving.to_the_end()
+        for table in self._shared:
+            table.follow()
         return {name: records.take() for name, records in self._records.items() if len(records)}
 
     def _arrivals(self, streams: Mapping[str, Chunks]) -> Iterator[Arrival]:
@@ -147,7 +173,12 @@ class HostedQueries:
         receivers = [
             (name, number, chunks, chunks.order.below(rank))
             for name, chunks in streams.items()
-            for number, rank in enumerate(self._engine.receivers[name])
+            for number, rank in enumerate(self._engine.receivers.get(name, ()))
+        ]
+        receivers += [
+            (name, 0, chunks, chunks.order)
+            for name, chunks in streams.items()
+            if name in self._written
         ]
         orders = [order for *_, order in receivers]
         if not orders:
@@ -198,6 +229,17 @@ class HostedQueries:
                 engine.operators[path].restore(state.decode(state.encode(saved)))
         own = [timer for timer in states.timers if owner_of(timer.path) in self._owners]
         engine.refill(own)
+        for table in self._shared:
+            table.load(states)
+
+    def settle(self) -> None:
+        """The slice is done."""
+        for table in self._shared:
+            table.settle()
+
+    def text_columns(self) -> list[Any]:
+        """The texts that it holds in columns."""
+        return [column for table in self._shared for column in table.text_columns()]
 
 
 def _written(plan: AppPlan) -> Iterator[str]:
