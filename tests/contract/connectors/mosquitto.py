@@ -87,6 +87,10 @@ class Ear:
 
     async def start(self) -> None:
         await self._broker.start()
+        await self.listen()
+
+    async def listen(self) -> None:
+        """To a broker that is there."""
         self._client = made = client("ear")
         subscribed = asyncio.Event()
         loop = asyncio.get_running_loop()

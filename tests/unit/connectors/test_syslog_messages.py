@@ -21,10 +21,11 @@ from lockstep.connectors.syslog.messages import (
 MOMENT_MS = 1_065_910_455_003
 OF_13 = {
     "priority": "13", "facility": "1", "severity": "5", "facility.name": "user",
-    "severity.name": "notice",
+    "severity.name": "notice", "timestamp": "", "host": "", "app": "", "procid": "", "msgid": "",
+    "structured.data": "",
 }  # fmt: skip
 OF_34 = {
-    "priority": "34", "facility": "4", "severity": "2", "facility.name": "auth",
+    **OF_13, "priority": "34", "facility": "4", "severity": "2", "facility.name": "auth",
     "severity.name": "crit",
 }  # fmt: skip
 

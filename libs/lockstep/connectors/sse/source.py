@@ -149,9 +149,7 @@ class SseSource(Source):
         async def acknowledge() -> None:
             under_way.is_done = True
 
-        properties = {"event": event.type}
-        if event.last_id:
-            properties["id"] = event.last_id
+        properties = {"event": event.type, "id": event.last_id}
         identity = event.id if self._resumes else None
         return Received(event.data, properties, identity, acknowledge)
 

@@ -26,6 +26,7 @@ _NIL: Final = "-"
 _PRIORITY: Final = re.compile(rb"<(0|[1-9]\d{0,2})>")
 _HEADER: Final = re.compile(rb"1 (\S+) (\S+) (\S+) (\S+) (\S+) (?=[\[-])")
 _NAMES: Final = ("timestamp", "host", "app", "procid", "msgid")
+_UNKNOWN: Final = dict.fromkeys((*_NAMES, "structured.data"), "")
 _OLD_TIME: Final = re.compile(
     rb"([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,}(?:Z|[+-]\d\d:\d\d)?) "
 )
@@ -93,9 +94,9 @@ def _escaped(found: re.Match[str]) -> str:
 
 def read_message(data: bytes) -> tuple[bytes, dict[str, str]]:
     """The text of a message, and what its header says: `priority`, `facility`, `severity` as
-    numbers, the two also by `….name`, `timestamp`, `host`, `app`, `procid`, `msgid`, where they are
-    given; `structured.data`, and each parameter as `sd.<id>.<name>`. What has no header is text
-    alone. What has a broken one stays whole."""
+    numbers, the two also by `….name`; `timestamp`, `host`, `app`, `procid`, `msgid` and
+    `structured.data`, empty where they are not given; each parameter as `sd.<id>.<name>`. What has
+    no header is text alone. What has a broken one stays whole."""
     data = data.rstrip(b"\r\n\0")
     given = _PRIORITY.match(data)
     priority = UNKNOWN_PRIORITY if given is None else int(given[1])
@@ -130,7 +131,7 @@ def _of_priority(priority: int) -> dict[str, str]:
     facility, severity = divmod(priority, _SEVERITIES_OF_EACH)
     return {
         "priority": str(priority), "facility": str(facility), "severity": str(severity),
-        "facility.name": FACILITIES[facility], "severity.name": SEVERITIES[severity],
+        "facility.name": FACILITIES[facility], "severity.name": SEVERITIES[severity], **_UNKNOWN,
     }  # fmt: skip
 
 
