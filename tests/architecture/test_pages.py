@@ -10,7 +10,7 @@ import pytest
 
 from tests.architecture.source import ROOT
 
-README_MAX_BYTES = 14_000
+README_MAX_BYTES = 13_150
 README_ROW_MAX_CHARACTERS = 200
 GLOSSARY_MAX_ENTRIES = 25
 

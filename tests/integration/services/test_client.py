@@ -15,6 +15,7 @@ from tests.integration.services.cluster import Cluster
 from tests.integration.services.conftest import Start
 
 ROOT = Path(__file__).parents[3]
+CLIENT = "libs/lockstep/client/DESIGN.md"
 TEXT = "@app:name('{name}') define stream In (v int); from In select v insert into Out;"
 PATIENCE_S = 120
 LIMITS = Limits(batch_events=20, request_timeout_ms=1_500, backoff_ms=20, avoid_failed_ms=200)
@@ -48,9 +49,9 @@ async def test_receivers_crash_and_each_event_is_in_the_log_once(
 
 
 async def test_the_pages_example_runs(cluster_of: Start, tmp_path: Path) -> None:
-    """As it stands in the README, but for the address."""
-    page = (ROOT / "README.md").read_text()
-    shown = re.search(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    """As it stands on the client's page, but for the address, with the README's app."""
+    page, client = (ROOT / "README.md").read_text(), (ROOT / CLIENT).read_text()
+    shown = re.search(r"^```py\n(.*?)^```$", client, re.MULTILINE | re.DOTALL)
     hot = re.search(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert shown is not None
     assert hot is not None
