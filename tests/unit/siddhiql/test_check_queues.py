@@ -1,4 +1,4 @@
-"""Options of redis-stream, sqs and googlepubsub: what is refused, and with what hint."""
+"""Options of redis-stream, sqs, googlepubsub and the source s3: what is refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ REDIS = "@source(type='redis-stream', stream.name='x', url='redis://h'"
 QUEUE = "queue='https://sqs.eu-west-1.amazonaws.com/1/q'"
 FIFO = "queue='https://sqs.eu-west-1.amazonaws.com/1/q.fifo'"
 TOPIC = "project.id='p', topic.id='topic'"
+READ = "@source(type='s3', bucket.name='x', prefix='in/'"
 REDIS_SINK = "@sink(type='redis-stream', stream.name='x', url='redis://h'"
 
 
@@ -47,6 +48,17 @@ REDIS_SINK = "@sink(type='redis-stream', stream.name='x', url='redis://h'"
             f"@source(type='googlepubsub', {TOPIC}, subscription.id='sub', ack.deadline='5') {S}",
             ("'ack.deadline' is 5", "10 to 600"),
         ),
+        (f"@source(type='s3') {S}", ("needs 'bucket.name'",)),
+        (f"{READ}, aws.access.key='k') {S}", ("'aws.secret.key' is missing",)),
+        (f"{READ}, endpoint='host') {S}", ("'endpoint'", "https://")),
+        (f"{READ}, action.after.process='move') {S}", ("goes with", "give both")),
+        (f"{READ}, move.after.process='done') {S}", ("goes with", "removed")),
+        (
+            f"{READ}, action.after.process='move', move.after.process='in/done') {S}",
+            ("find them again", "beside 'prefix'"),
+        ),
+        (f"{READ}, object.name.pattern='(') {S}", ("no regular expression",)),
+        (f"{READ}, action.after.process='keep') {S}", ("'keep'", "delete, move")),
         (f"@source(type='sqs') {S}", ("needs 'queue'",)),
         (f"@source(type='sqs', queue='orders') {S}", ("'orders'", "sqs.us-east-1")),
         (f"@sink(type='sqs', queue='https://sqs.x') {S}", ("address of a queue",)),
@@ -77,6 +89,7 @@ def test_a_refusal_tells_no_password() -> None:
         f"@source(type='redis-stream', url='${{secret:redis}}', stream.name='x') {S}",
         f"@source(type='googlepubsub', {TOPIC}, subscription.id='sub', ack.deadline='600') {S}",
         f"@sink(type='googlepubsub', {TOPIC}, ordering.key='{{{{b}}}}', attributes='A:x') {S}",
+        f"{READ}, action.after.process='move', move.after.process='done', mode='binary.full') {S}",
         f"@source(type='sqs', {QUEUE}, wait.time='2', max.number.of.messages='10') {S}",
         f"@sink(type='sqs', {FIFO}, message.group.id='{{{{b}}}}', deduplication.id='x') {S}",
         f"@sink(type='sqs', {QUEUE}, delay.interval='900', access.key='a', secret.key='b') {S}",

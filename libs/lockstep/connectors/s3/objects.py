@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from lockstep.connectors.aws.client import REGION, AwsClient, AwsPlace, RefusedError
+from lockstep.connectors.aws.client import RefusedError
 from lockstep.connectors.objects import gathering_of, parts_of
+from lockstep.connectors.s3.place import client_of
 from lockstep.sinks.objects import MadeObject, ObjectSink
 
 LAST: Final = "lockstep-last"
@@ -29,15 +30,7 @@ class S3Objects(ObjectSink):
         self.path = parts_of(options["object.path"])
         self.content_type = options.get("content.type")
         self._bucket = options["bucket.name"].strip()
-        place = AwsPlace(
-            "s3",
-            region=options.get("aws.region") or REGION,
-            endpoint=options.get("endpoint", ""),
-            access_key=options.get("aws.access.key", ""),
-            secret_key=options.get("aws.secret.key", ""),
-            ca_file=options.get("tls.ca.file", ""),
-        )
-        self._client = AwsClient(place)
+        self._client = client_of(options)
 
     async def create(self, made: MadeObject, *, anew: bool) -> str | None:
         return await asyncio.to_thread(self._create, made, anew)

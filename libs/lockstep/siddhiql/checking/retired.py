@@ -31,7 +31,6 @@ RETIRED: Final[Mapping[ExtensionKind, Mapping[str, str]]] = {
     ExtensionKind.SOURCE: {
         "kafkaMultiDC": _BRIDGE,
         "kafka-replay-response": "replay what was sent before into the stream: lockstep replay",
-        "s3": _SEND,
         "gcs": _SEND,
         "twitter": _TWITTER,
         "wso2event": _THRIFT,
