@@ -157,6 +157,31 @@ async def test_rows_without_a_key(mariadb: MariadbServer, connections: MysqlConn
     assert await kept(mariadb) == [row]
 
 
+@pytest.mark.parametrize(("texts", "characters"), [(1, 255), (3, 255), (4, 191), (8, 95)])
+async def test_many_texts_share_what_a_key_may_hold(
+    mariadb: MariadbServer, connections: MysqlConnections, texts: int, characters: int
+) -> None:
+    """As the groups of a stored aggregation are: the table is made, and a text that fits is kept in
+    full. One character more is refused."""
+    names = tuple(f"t{number}" for number in range(texts))
+    kinds = [*(Attribute(name, AttributeType.STRING) for name in names)]
+    schema = StreamSchema("Totals", (Attribute("at", AttributeType.LONG), *kinds))
+    binding = SinkBinding("Shop", schema, "Totals.0.rdbms")
+    table = MysqlTable(binding, "many", ("at", *names), connections)
+    sink = TableSink(binding, table)
+    assert await sink.open() == 0
+    row = (1, *["🍕" * characters] * texts)
+    await sink.deliver(Batch(1, rows_of(row)))
+    place = parameters_of(datasource_of_url("shop", mariadb.url))
+    connection = await aiomysql.connect(**place)
+    async with connection.cursor() as cursor:
+        await cursor.execute("SELECT * FROM many")
+        assert await cursor.fetchall() == (row,)
+    connection.close()
+    with pytest.raises(RowsRefusedError):
+        await sink.deliver(Batch(2, rows_of((1, *["x" * (characters + 1)] * texts))))
+
+
 async def test_another_publisher_shuts_the_first_one_out(
     mariadb: MariadbServer, connections: MysqlConnections
 ) -> None:

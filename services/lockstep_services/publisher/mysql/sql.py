@@ -19,7 +19,15 @@ TYPES: Final = {
     AttributeType.OBJECT: "longtext",
 }
 _TEXT: Final = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-KEY_TEXT: Final = f"varchar(255) {_TEXT}"
+KEY_TEXT_CHARACTERS: Final = 255
+KEY_MAX_BYTES: Final = 3_072
+"""Of all columns of a key together."""
+_CHARACTER_BYTES: Final = 4
+_BYTES: Final = {
+    AttributeType.INT: 4, AttributeType.LONG: 8, AttributeType.FLOAT: 4, AttributeType.DOUBLE: 8,
+    AttributeType.BOOL: 1,
+}  # fmt: skip
+KEY_TEXT: Final = f"varchar({KEY_TEXT_CHARACTERS}) {_TEXT}"
 """A text of a key: what is longer cannot be indexed as a whole. Compared byte by byte, as apps
 compare."""
 
@@ -53,15 +61,24 @@ class TableSql:
     def create(self) -> str:
         """The table when it is missing."""
         columns = []
+        key_text = f"varchar({self.key_characters}) {_TEXT}"
         for attribute in self.schema.attributes:
             kind = TYPES[attribute.type]
             if attribute.type is AttributeType.STRING and attribute.name in self.key:
-                kind = KEY_TEXT
+                kind = key_text
             columns.append(f"{quoted(attribute.name)} {kind}")
         if self.key:
             columns.append(f"PRIMARY KEY ({_list(self.key)})")
         rest = f"ENGINE=InnoDB {_TEXT}"
         return f"CREATE TABLE IF NOT EXISTS {quoted(self.table)} ({', '.join(columns)}) {rest}"
+
+    @property
+    def key_characters(self) -> int:
+        """So long may each text of the key be: many of them share what a key may hold."""
+        kinds = [one.type for one in self.schema.attributes if one.name in self.key]
+        texts = kinds.count(AttributeType.STRING)
+        left = KEY_MAX_BYTES - sum(_BYTES.get(kind, 0) for kind in kinds)
+        return min(KEY_TEXT_CHARACTERS, left // (_CHARACTER_BYTES * max(1, texts)))
 
     @property
     def unique(self) -> str:
