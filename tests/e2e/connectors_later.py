@@ -1,4 +1,5 @@
-"""Transports that came later: MQTT 5, streams of Redis, queues of SQS, events of a server."""
+"""Transports that came later: MQTT 5, streams of Redis, queues of SQS, events of a server,
+syslog."""
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ from tests.contract.connectors.sqs_peer import SqsFar, SqsReceiving
 from tests.contract.connectors.sse_server import EventServer
 from tests.e2e.connectors_counting import of_events
 from tests.e2e.connectors_sender import AGAIN, ANSWER_S, CLOCK, Sender, body
+from tests.e2e.connectors_senders import Noting
 from tests.e2e.connectors_transport import (
     Around,
     Arrivals,
@@ -38,7 +40,7 @@ from tests.s3.server import ACCESS_KEY, SECRET_KEY
 MQTT_IN, MQTT_OUT = "in5/given", "out5/ok"
 STREAM_IN, STREAM_OUT = "given", "taken"
 QUEUE_IN, QUEUE_OUT = "given.fifo", "taken.fifo"
-MQTT, STREAMS, SQS, SSE = "mqtt 5", "redis-stream", "sqs", "sse"
+MQTT, STREAMS, SQS, SSE, SYSLOG = "mqtt 5", "redis-stream", "sqs", "sse", "syslog"
 ID: Final = "lockstep-id"
 
 
@@ -51,6 +53,7 @@ def _sources(around: Around) -> Iterator[Transport]:
     yield source(STREAMS, f"{_redis(around)}, stream.name='{STREAM_IN}'")
     yield source(SQS, f"{_queue(around, QUEUE_IN)}, visibility.timeout='3'")
     where = f"http://{HOST}:{around.places.port('events')}/events"
+    yield source(SYSLOG, f", transport='tcp', port='{around.doors.syslog}'")
     yield source(SSE, f", receiver.url='{where}', retry.interval='100'")
 
 
@@ -59,6 +62,9 @@ def _sinks(around: Around) -> Iterator[Transport]:
         yield sink(MQTT, f"{_mqtt(around)}, topic='out5/{{{{name}}}}'")
     # A stream takes anything, and so does a queue.
     yield sink(STREAMS, f"{_redis(around)}, stream.name='{STREAM_OUT}'", refuses=False)
+    if around.places.syslog is not None:
+        where = f"tcp://{HOST}:{around.places.port('syslog')}"
+        yield sink(SYSLOG, f", url='{where}'", refuses=False)
     yield sink(SQS, _queue(around, QUEUE_OUT), refuses=False)
 
 
@@ -213,6 +219,7 @@ def _senders(around: Around) -> Mapping[str, Sender]:
     found: dict[str, Sender] = {
         STREAMS: Adding(places.streams.broker),
         SQS: Queueing(SqsFar(places.s3, QUEUE_IN)),
+        SYSLOG: Noting(around.doors.syslog),
         SSE: Telling(places.events.broker, places.folder / "events/events"),
     }
     if around.places.mqtt is not None:
@@ -227,6 +234,9 @@ def _readers(around: Around) -> Mapping[str, Reader]:
         STREAMS: lambda: of_streams(far),
         SQS: lambda: of_queue(queue),
     }
+    if (syslog := around.places.syslog) is not None:
+        server = syslog.broker
+        found[SYSLOG] = lambda: of_events(("", one.text.strip()) for one in server.taken())
     if mqtt is not None:
         found[MQTT] = ear = Ear(mqtt.port)
         around.ending.callback(ear.end)

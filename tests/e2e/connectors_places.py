@@ -20,6 +20,8 @@ from lockstep.embedded.redis_server import RedisServer
 from lockstep.embedded.server import HOST
 from tests.contract.connectors.brokers import Broker, RabbitBroker, rabbitmq
 from tests.contract.connectors.redis_peer import RedisFar
+from tests.contract.connectors.rsyslog import RsyslogServer
+from tests.contract.connectors.rsyslog import program as rsyslog_program
 from tests.contract.connectors.sse_server import EventServer
 from tests.contract.proxy import Proxy
 from tests.e2e.connectors_datagrams import DatagramProxy
@@ -178,6 +180,7 @@ class Places:
     mails: MailServer | None = None
     mqtt: MqttBroker | None = None
     rabbit: Rabbit | None = None
+    syslog: Kept[RsyslogServer] | None = None
     proxies: dict[str, Proxy | DatagramProxy] = field(default_factory=dict)
 
     def port(self, name: str) -> int:
@@ -244,7 +247,13 @@ async def places(folder: Path, database_port: int) -> AsyncIterator[Places]:
             found.mqtt = MqttBroker(folder / "mqtt", broker)
         if (server := rabbit_server()) is not None:
             found.rabbit = Rabbit(folder / "rabbit", server)
-        servers = [one for one in (*found.killable, found.mails, found.mqtt) if one is not None]
+        if rsyslog_program() is not None:
+            found.syslog = Kept("syslog", RsyslogServer(folder / "syslog"))
+        servers = [
+            one
+            for one in (*found.killable, found.mails, found.mqtt, found.syslog)
+            if one is not None
+        ]
         for one in servers:
             stack.push_async_callback(one.kill)
         await asyncio.gather(*(one.start() for one in servers))

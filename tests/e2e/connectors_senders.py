@@ -133,10 +133,20 @@ class Framing(Sender):
         if self._streams is None:
             self._streams = await asyncio.open_connection(HOST, self._port)
         try:
-            self._streams[1].write(frame("given", body(number)))
+            self._streams[1].write(self._packed(number))
             await self._streams[1].drain()
         except OSError:
             self._streams = None
+
+    def _packed(self, number: int) -> bytes:
+        return frame("given", body(number))
+
+
+class Noting(Framing):
+    """The same in syslog: a line each."""
+
+    def _packed(self, number: int) -> bytes:
+        return b"<13>" + body(number) + b"\n"
 
 
 class Pushing(Sender):

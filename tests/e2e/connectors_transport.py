@@ -80,6 +80,7 @@ class Doors:
     tcp: int
     hl7: int
     grpc: int
+    syslog: int
 
 
 @dataclass(frozen=True, slots=True)
