@@ -63,7 +63,7 @@ def test_columns_are_rows(form: Form) -> None:
         if draft is not None:
             taken += 1
             assert repr(decode_input(draft.encoded(99))) == expected, body
-    assert taken > MESSAGES / 8, (taken, whole)
+    assert taken > MESSAGES / 12, (taken, whole)
 
 
 @pytest.mark.parametrize("kind", [JSON, NDJSON])
@@ -84,4 +84,4 @@ def test_columns_of_the_suites_own_json_are_rows(kind: str, wraps: bool) -> None
         decoded = decode_text(kind, body, rows, max_refused=0)
         record = decode_input(RowsDraft(schema, decoded.chunks).encoded(99))
         assert repr(decode_input(draft.encoded(99))) == repr(record), body
-    assert taken > MESSAGES / 8
+    assert taken > MESSAGES / 12
