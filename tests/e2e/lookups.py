@@ -1,19 +1,20 @@
 """Events joined with tables that another program changes all the time, in processes of their own.
 
 `make e2e SCENARIO=lookups` makes a table of a million rows in a PostgreSQL, and one in a MariaDB
-where there is such a server. An app follows the first (mode `copy`), another one asks both (mode
-`lookup`). A program changes all of them without a pause. The receiver that loads the copy is
+where there is such a server. An app follows each of them (mode `copy`), another one asks both (mode
+`lookup`). A program changes all of them without a pause. The receiver that loads the first copy is
 killed in the middle. Then, under load, the leading processor of each app and both receivers are
 killed, one after the other. At the end
 
 * each event has one answer of each query (`lost`, `duplicated`), and the table has given it at a
   time when it could (`never`),
 * both replicas have saved one state, and that is what this process makes of the log from its
-  beginning, by the reference and in columns; the rows are the reference's; the copy is what the
+  beginning, by the reference and in columns; the rows are the reference's; each copy is what its
   table is (`differing`).
 
-Last line: `lookups: ok rows=<n> events=<n> changes=<n> kills=5 differing=0 never=0 lost=0
-duplicated=0 copy_per_second=<n> lookup_per_second=<n> mariadb_lookup_per_second=<n>`.
+Last line: `lookups: ok rows=<n> events=<n> changes=<n> kills=6 differing=0 never=0 lost=0
+duplicated=0 copy_per_second=<n> mariadb_copy_per_second=<n> lookup_per_second=<n>
+mariadb_lookup_per_second=<n>`; without a MariaDB there is one app less, and one kill.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -53,13 +54,15 @@ PLAN: Final = (
     ("receiver-1", "receiver"),
     ("receiver-2", "receiver"),
 )
-FOLLOWING: Final = f"""@app:name('Following')
-define stream Ask (id long, customer int);
+FOLLOWING: Final = """@app:name('{app}')
+define stream {stream} (id long, customer int);
 define stream Probe (customer int);
-@store(type='rdbms', mode='copy', datasource='shop', table.name='{TABLE}') @PrimaryKey('id')
+@store(type='rdbms', mode='copy', datasource='{datasource}', table.name='{name}')
+@PrimaryKey('id')
 define table Copied (id int, version long);
-from Ask left outer join Copied on Ask.customer == Copied.id
-select Ask.id as id, Ask.customer as customer, Copied.version as version insert into FromCopy;
+from {stream} left outer join Copied on {stream}.customer == Copied.id
+select {stream}.id as id, {stream}.customer as customer, Copied.version as version
+insert into From{stream};
 from Probe left outer join Copied on Probe.customer == Copied.id
 select Probe.customer as customer, Copied.version as version insert into Probed;
 """
@@ -76,6 +79,8 @@ insert into From{stream};
 COPIED = re.compile(
     r'^lockstep_copied_rows_total\{[^}]*app="Following"[^}]*\} (\S+)$', re.MULTILINE
 )
+COPIES: Final = {"Following": "Ask", "Mirroring": "AskMaria"}
+"""The apps with a copy, and the stream of each whose events are joined with it."""
 POLL_MS: Final = 50
 TIMEOUT_MS: Final = 600_000
 PROBE_MS: Final = 200
@@ -83,9 +88,18 @@ LOADED: Final = 0.2
 """Of the table, when the receiver that loads it is killed."""
 UNDER_WAY_MS: Final = 3_000
 """Load before each kill, and behind the last."""
-FLAT_OUT: Final = {"Ask": (1_000_000, 8_192), "Shop": (100_000, 1_000), "Maria": (100_000, 1_000)}
+FLAT_OUT: Final = {
+    "Ask": (1_000_000, 8_192), "AskMaria": (1_000_000, 8_192),
+    "Shop": (100_000, 1_000), "Maria": (100_000, 1_000),
+}  # fmt: skip
 """Of each stream: how many events, and how many in a send."""
 LAST_EVENTS: Final = 100
+RATES: Final = {
+    "Ask": "copy_per_second",
+    "AskMaria": "mariadb_copy_per_second",
+    "Shop": "lookup_per_second",
+    "Maria": "mariadb_lookup_per_second",
+}
 
 
 @dataclass(slots=True)
@@ -102,7 +116,13 @@ class Stage:
     copying: list[asyncio.Task[None]] = field(default_factory=list)
     rates: dict[str, int] = field(default_factory=dict)
     kills: int = 0
-    probes: int = 0
+    probes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def copies(self) -> Mapping[str, Changing]:
+        """The apps with a copy, and who changes the table of each."""
+        found = {"Following": self.tables.postgres}
+        return found | ({"Mirroring": self.tables.mariadb} if self.tables.mariadb else {})
 
     @property
     def texts(self) -> dict[str, str]:
@@ -110,15 +130,18 @@ class Stage:
         told = {"Shop": "shop"} | ({"Maria": "maria"} if self.tables.mariadb else {})
         asked = [ASKED.format(stream=one, datasource=of, name=TABLE) for one, of in told.items()]
         asking = [ASKING.format(stream=one) for one in told]
-        return {
-            "Following": FOLLOWING,
-            "Asking": "".join(["@app:name('Asking')\n", *asked, *asking]),
+        of = {"Following": "shop", "Mirroring": "maria"}
+        followed = {
+            app: FOLLOWING.format(app=app, stream=COPIES[app], datasource=of[app], name=TABLE)
+            for app in self.copies
         }
+        return followed | {"Asking": "".join(["@app:name('Asking')\n", *asked, *asking])}
 
     @property
     def programs(self) -> dict[str, Changing]:
         """Of each stream, who changes the table that it asks."""
-        found = {"Ask": self.tables.postgres, "Shop": self.tables.postgres}
+        found = {COPIES[app]: program for app, program in self.copies.items()}
+        found["Shop"] = self.tables.postgres
         return found | ({"Maria": self.tables.mariadb} if self.tables.mariadb else {})
 
     def say(self, text: str) -> None:
@@ -126,13 +149,13 @@ class Stage:
         print(f"lookups: {text}", flush=True)
 
     async def begin(self, folder: Path) -> None:
-        """Deploys both apps; their logs are copied from the beginning. The copy is loaded from then
-        on."""
+        """Deploys the apps; their logs are copied from the beginning. The copies are loaded from
+        then on."""
         receivers = [process.url for process in self.suite.of("receiver")]
         for stream in self.programs:
-            app = "Following" if stream == "Ask" else "Asking"
+            app = next((app for app in self.copies if COPIES[app] == stream), "Asking")
             self.askers[stream] = Asker(self.client, receivers, app, stream, self.size)
-        for app in ("Asking", "Following"):
+        for app in sorted(self.texts):  # "Asking" is the first: it has nothing to load
             await asked_until_told(partial(self.client.deploy, self.texts[app]))
             archive = self.archives[app] = Archive(folder / app)
 
@@ -170,30 +193,32 @@ class Stage:
         return found[0]
 
     async def follows(self) -> None:
-        """Until the copy has what is changed from now on, as an event tells that meets it."""
-        version = await self.tables.postgres.mark()
-        log = await self.world.bus.output_log(max(await self.world.bus.logs("Following")))
+        """Until each copy has what is changed from now on, as an event tells that meets it."""
+        for app, program in self.copies.items():
+            await self._follows(app, program)
+
+    async def _follows(self, app: str, program: Changing) -> None:
+        version = await program.mark()
+        log = await self.world.bus.output_log(max(await self.world.bus.logs(app)))
         after = (await log.tail()).sequence
         key = f"probe-{version}"
 
         async def there() -> bool:
             nonlocal after
-            self.probes += 1
+            number = self.probes[app] = self.probes.get(app, 0) + 1
             body = json.dumps([MARKER]).encode()
             await asked_until_told(
-                lambda: self.client.send(
-                    "Following", "Probe", body, idempotency_key=f"{key}-{self.probes}"
-                )
+                lambda: self.client.send(app, "Probe", body, idempotency_key=f"{key}-{number}")
             )
             found = await log.read(after, max_records=1_000, max_bytes=10**7, wait_ms=PROBE_MS)
             after = found[-1].sequence if found else after
             rows = [one for entry in found for one in getattr(entry.record, "rows", ())]
             return ("Probed", (MARKER, version)) in [(one.stream, one.data) for one in rows]
 
-        await self.until(there, "the copy follows")
+        await self.until(there, f"the copy of {app} follows")
 
     async def loaded(self) -> None:
-        """Until the load is over. What is marked once it has begun comes behind it; and it has
+        """Until the loads are over. What is marked once one has begun comes behind it; and it has
         begun when an earlier mark is there."""
         await self.follows()
         await self.follows()
@@ -203,7 +228,7 @@ class Stage:
         for app, archive in self.archives.items():
             askers = [one for one in self.askers.values() if one.app == app]
             due = sum(each.count for one in askers for each in one.sent)
-            due += self.probes if app == "Following" else 0
+            due += self.probes.get(app, 0)
 
             async def there(archive: Archive = archive, due: int = due) -> bool:
                 for one in self.copying:
@@ -303,7 +328,8 @@ async def _tell(stage: Stage, folder: Path, rate: int) -> bool:
         await stage.begin(folder)
         await stage.killed(await stage.loaded_by(LOADED), "which loads the copy")
         await stage.loaded()
-        await stage.ready("Following")
+        for app in stage.copies:
+            await stage.ready(app)
         stage.say(f"deployed, loaded and following after {CLOCK.monotonic_ms() - began_ms} ms")
         async with going_on(list(stage.askers.values()), rate):
             await _kills(stage)
@@ -372,16 +398,15 @@ def _judged(stage: Stage, states: Any, tables_: Any) -> Verdict:
     verdict = Verdict()
     for stream, asker in stage.askers.items():
         program, archive = stage.programs[stream], stage.archives[asker.app]
-        copy = stream == "Ask"
-        out = "FromCopy" if copy else f"From{stream}"
-        answers_judged(archive, out, asker, program.history, verdict, copy=copy)
+        copy = asker.app in stage.copies
+        answers_judged(archive, f"From{stream}", asker, program.history, verdict, copy=copy)
         if tables_[stream] != program.history.rows:
             verdict.tell(f"the table of {stream} is not what the program made of it")
             verdict.differing += 1
     for app, text in stage.texts.items():
         reference = replayed(stage.archives[app], text, states[app], verdict)
-        if app == "Following":
-            copy_judged(reference, "Copied", tables_["Ask"], verdict)
+        if app in stage.copies:
+            copy_judged(reference, "Copied", tables_[COPIES[app]], verdict)
         reference.close()
     return verdict
 
@@ -391,12 +416,16 @@ def _sum_up(stage: Stage, programs: Sequence[Changing], verdict: Verdict) -> boo
         stage.say(line)
     events = sum(one.next for one in stage.askers.values())
     changes = sum(one.history.changes for one in programs)
-    maria = f" mariadb_lookup_per_second={stage.rates['Maria']}" if "Maria" in stage.rates else ""
+    rates = [
+        f"{called}={stage.rates[stream]}"
+        for stream, called in RATES.items()
+        if stream in stage.rates
+    ]
     print(
         f"lookups: {'ok' if verdict.is_fine else 'FAILED'} rows={stage.size} events={events}"
         f" changes={changes} kills={stage.kills} differing={verdict.differing}"
         f" never={verdict.never} lost={verdict.lost} duplicated={verdict.duplicated}"
-        f" copy_per_second={stage.rates['Ask']} lookup_per_second={stage.rates['Shop']}{maria}"
+        f" {' '.join(rates)}"
     )
     return verdict.is_fine
 

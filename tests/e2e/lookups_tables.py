@@ -19,7 +19,7 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.databases import datasource_of_url
 from lockstep.databases.mysql import parameters_of
 from lockstep.embedded import PostgresServer
-from tests.mariadb.server import MariadbServer, program
+from tests.mariadb.server import LOGGED, MariadbServer, program
 
 CLOCK = SystemClock()
 TABLE: Final = "customers"
@@ -235,7 +235,7 @@ async def tables(folder: Path, size: int) -> AsyncIterator[Tables]:
         postgres = Changing(await PostgresTable.made(connection, size), size, seed=1)
         told, mariadb = f'[shop]\nurl = "{server.url}"\n', None
         if program() is not None:
-            maria = MariadbServer(folder / "mariadb")
+            maria = MariadbServer(folder / "mariadb", LOGGED)
             await maria.start()
             stack.push_async_callback(maria.kill)
             place = parameters_of(datasource_of_url("maria", maria.url))
