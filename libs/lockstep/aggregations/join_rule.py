@@ -36,9 +36,10 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     check_stream(stream)
     if join.input.trigger is (ast.JoinTrigger.RIGHT if row_slot else ast.JoinTrigger.LEFT):
         raise NotLowerable("a join that nothing triggers")
-    old = site.is_siddhi_5_1
-    leaving = {"slides": False, "in_order": False, "resets": True}
-    selector = SelectorOperator(node.query, **leaving, orders=True, is_siddhi_5_1=old)
+    selector = SelectorOperator(
+        node.query, slides=False, in_order=False, resets=True, orders=True,
+        is_siddhi_5_1=site.is_siddhi_5_1,
+    )  # fmt: skip
     unit = site.aggregation(row.input.source)
     assert isinstance(unit, AggregationUnit)
     outer = OUTER_LEFT if row_slot else OUTER_RIGHT
