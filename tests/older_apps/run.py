@@ -26,7 +26,7 @@ from lockstep.siddhiql.variables import names_of, with_values
 SUFFIX = ".siddhi"
 VALUES: Final = {
     "INPUT_DESTINATION": "input",
-    "DATABASE_URL": "jdbc:postgresql://127.0.0.1:5432/apps",
+    "DATABASE_URL": "jdbc:mysql://127.0.0.1:3306/apps",
     "NATS_URL": "nats://127.0.0.1:4222",
 }
 """Of names that must have a certain form, or another value than the others."""

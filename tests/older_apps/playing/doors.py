@@ -111,6 +111,12 @@ class Doors:
         if kind == "snmp":
             self._agents[step.stream].variables.put(_variables(schema, source, step.row))
             return
+        if kind == "fileeventlistener":  # which tells of a file what it says itself
+            names = source.get("file.name.list") or f"part-{next(self._number)}"
+            name = names.partition(",")[0].strip()
+            with (path_of(source.get("dir.uri") or "") / name).open("a") as file:
+                file.write("here\n")
+            return
         if kind == "hl7":  # which the source makes XML of, or one text
             payload = HL7.format(next(self._number)).encode()
         else:

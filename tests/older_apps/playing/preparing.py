@@ -32,7 +32,7 @@ async def prepare(stage: Stage, checked: CheckedApp, mark: str) -> None:
         kind = kind_of_source(source)
         if kind == "kafka":
             await _topics(stage, source.get("topic.list") or "")
-        elif kind == "file":
+        elif kind in ("file", "fileeventlistener"):
             _folders(source)
         elif kind == "cdc":
             await stage.database(mark, [_table(schema, source)])

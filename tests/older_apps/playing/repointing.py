@@ -150,7 +150,8 @@ class Repointer:
                 return self._lacks(error.message)
         made = {
             "http": self._http, "http-request": self._http, "http-call": self._http,
-            "http-service": self._http, "tcp": self._tcp, "file": self._file, "hl7": self._hl7,
+            "http-service": self._http, "tcp": self._tcp, "file": self._file,
+            "fileeventlistener": self._file, "hl7": self._hl7,
             "email": self._email, "prometheus": self._prometheus, "rdbms": self._database,
             "cdc": self._database, "grpc": self._grpc, "grpc-call": self._grpc,
             "grpc-service": self._grpc, "snmp": self._snmp,
