@@ -9,6 +9,7 @@ import pytest
 
 from lockstep.execute.columnar import ColumnarExecutor, lowering_of
 from lockstep.execute.columnar.hosted.queries import HostedQueries
+from lockstep.execute.columnar.hosted.tables import SharedTable
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 from tests.property.executors_model import Apps, compared, entries, fold
@@ -98,3 +99,15 @@ def test_what_is_asked_on_demand() -> None:
         found.append([sorted(executor.on_demand(each)) for each in asked])
     assert found[0] == found[1]
     assert found[0][1] == [("c", 6)]
+
+
+def test_writers_in_columns_are_known_by_name() -> None:
+    """Their rows go to the table of the reference, at their place."""
+    plan = plan_of(STREAMS + KEYED + OWN + OTHERS)
+    (hosted,) = [each for each in lowering_of(plan).units if isinstance(each, HostedQueries)]
+    (table,) = hosted.shared
+    assert isinstance(table, SharedTable)
+    assert table.name == "T"
+    assert len(table.writers) == 1
+    assert set(table.writers) <= set(hosted.reads)
+    assert "T" in hosted.writes

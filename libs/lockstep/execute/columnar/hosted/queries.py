@@ -112,11 +112,11 @@ class HostedQueries:
         schemas = plan.checked.schemas
         self._records = {name: Records(schemas[name].types) for name in self.writes}
         self._engine = HostedEngine(part, ranks, self._records, observe=observe)
-        self._shared = [
+        self.shared = [
             SharedTable(unit, writers, self._engine) for unit, writers in (shared or {}).items()
         ]
-        self._written = {name: table for table in self._shared for name in table.writers}
-        self.writes = tuple(dict.fromkeys((*self.writes, *(each.name for each in self._shared))))
+        self._written = {name: table for table in self.shared for name in table.writers}
+        self.writes = tuple(dict.fromkeys((*self.writes, *(each.name for each in self.shared))))
         models = (model for node in part.nodes for model in models_of(node))
         tables = (f"table/{name}" for name in members.tables)
         self._owners = frozenset((*owners_of(part), *tables, *models))
@@ -153,7 +153,7 @@ class HostedQueries:
         moving = Moving(engine, found.moves)
         events = {name: _events(chunks) for name, chunks in streams.items()}
         with ExitStack() as noting:
-            for table in self._shared:
+            for table in self.shared:
                 noting.enter_context(table.noting())
             for each in self._arrivals(streams):
                 moving.to(each.moment, each.levels)
@@ -164,7 +164,7 @@ class HostedQueries:
                 else:
                     written.write(each.stream, at, chunk)
             moving.to_the_end()
-        for table in self._shared:
+        for table in self.shared:
             table.follow()
         return {name: records.take() for name, records in self._records.items() if len(records)}
 
@@ -229,17 +229,17 @@ class HostedQueries:
                 engine.operators[path].restore(state.decode(state.encode(saved)))
         own = [timer for timer in states.timers if owner_of(timer.path) in self._owners]
         engine.refill(own)
-        for table in self._shared:
+        for table in self.shared:
             table.load(states)
 
     def settle(self) -> None:
         """The slice is done."""
-        for table in self._shared:
+        for table in self.shared:
             table.settle()
 
     def text_columns(self) -> list[Any]:
         """The texts that it holds in columns."""
-        return [column for table in self._shared for column in table.text_columns()]
+        return [column for table in self.shared for column in table.text_columns()]
 
 
 def _written(plan: AppPlan) -> Iterator[str]:
