@@ -9,11 +9,11 @@ from typing import Final
 
 import aiohttp
 
+from lockstep.connectors.oauth import TOKEN_URL, AccessToken
 from lockstep.connectors.tls import context_of
 from lockstep.events import UnavailableError
 from lockstep.events.unreached import why_unreached
 from lockstep.sinks import Message, MessageRefusedError, headers_of
-from lockstep.connectors.oauth import TOKEN_URL, AccessToken
 
 TIMEOUT_MS: Final = 6_000
 RETRYABLE: Final = frozenset({408, 425, 429})
