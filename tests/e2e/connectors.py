@@ -29,7 +29,7 @@ from lockstep.cli.replay import send_retrying
 from lockstep.client import EventClient, Limits
 from lockstep.clock import SystemClock
 from lockstep.databases import datasource_of_url
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.embedded import free_port
 from lockstep.frame import World
 from tests.e2e import connectors_app as app

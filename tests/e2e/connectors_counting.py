@@ -17,7 +17,7 @@ import nats
 
 from lockstep.cli.demo.published import read_published
 from lockstep.databases import datasource_of_url
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.frame import World
 from lockstep.siddhiql.catalogue import Delivery, ExtensionKind
 from tests.e2e.connectors_app import KAFKA_OUT, NATS_OUT, TABLE

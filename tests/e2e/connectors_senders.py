@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException, Producer
 from lockstep.connectors.hl7.mllp import block, read_block
 from lockstep.connectors.tcp.frames import frame
 from lockstep.databases import datasource_of_url
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.embedded.server import HOST
 from tests.e2e.connectors_app import CHANGED, KAFKA_IN, MAILS, NATS_IN
 from tests.e2e.connectors_places import Places

@@ -17,7 +17,7 @@ import asyncpg
 
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.databases import datasource_of_url
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.embedded import PostgresServer
 from tests.mariadb.server import LOGGED, MariadbServer, program
 

@@ -11,10 +11,10 @@ from lockstep.databases.comparing import ComparingFollowing, Looking
 from lockstep.databases.contract import Asking, Following, Memory, ReadRows, TableShape
 from lockstep.databases.datasources import Datasource, DatasourceError
 from lockstep.databases.listening import Listening, RowOperation
-from lockstep.databases.mysql import mysql_server_of, read_mysql
-from lockstep.databases.mysql_asking import MysqlAsking
-from lockstep.databases.mysql_following import MysqlFollowing
-from lockstep.databases.mysql_listening import MysqlListening
+from lockstep.databases.mysql.asking import MysqlAsking
+from lockstep.databases.mysql.connections import mysql_server_of, read_mysql
+from lockstep.databases.mysql.following import MysqlFollowing
+from lockstep.databases.mysql.listening import MysqlListening
 from lockstep.databases.polling import Polling
 from lockstep.databases.postgres.asking import PostgresAsking
 from lockstep.databases.postgres.following import PostgresFollowing, server_of

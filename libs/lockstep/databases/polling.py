@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from lockstep.clock import Clock
-from lockstep.databases import mysql
 from lockstep.databases.contract import DatabaseError, Memory, ReadRows
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.listening import AT, BEGUN, RowEvent, RowOperation
+from lockstep.databases.mysql import connections as mysql
 from lockstep.databases.postgres import values as postgres
 from lockstep.databases.sqlite import values as sqlite
 

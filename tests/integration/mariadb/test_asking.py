@@ -18,7 +18,7 @@ from lockstep.databases import (
     datasource_of_url,
     open_asking,
 )
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.events import AttributeType, UnavailableError
 from tests.mariadb.server import start_mariadb
 

@@ -21,10 +21,10 @@ from lockstep.databases import (
     TableShape,
     datasource_of_url,
 )
-from lockstep.databases.mysql import parameters_of
-from lockstep.databases.mysql_following import MysqlFollowing
-from lockstep.databases.mysql_loading import Load
-from lockstep.databases.mysql_table import look_at
+from lockstep.databases.mysql.connections import parameters_of
+from lockstep.databases.mysql.following import MysqlFollowing
+from lockstep.databases.mysql.loading import Load
+from lockstep.databases.mysql.table import look_at
 from lockstep.events import AttributeType, UnavailableError
 from tests.mariadb.server import LOGGED, MariadbServer, start_mariadb
 

@@ -17,7 +17,7 @@ from lockstep.databases import (
     datasource_of_url,
     read_datasource,
 )
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.events import (
     Attribute,
     AttributeType,

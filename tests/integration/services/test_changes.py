@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 from lockstep.databases import datasource_of_url
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.embedded import PostgresServer, Server
 from tests.integration.services.cluster import CLOCK, RANDOM, Cluster, until
 from tests.integration.services.conftest import Start

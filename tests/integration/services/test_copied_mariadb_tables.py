@@ -13,7 +13,7 @@ import aiomysql
 import pytest
 
 from lockstep.databases import datasource_of_url
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan.plans import plan_of
 from tests.integration.services.cluster import Cluster, until

@@ -18,7 +18,7 @@ import pymysql
 from pymysql.constants import ER
 
 from lockstep.databases import datasource_of_url
-from lockstep.databases.mysql import parameters_of
+from lockstep.databases.mysql.connections import parameters_of
 from lockstep.migration import Fate, Imported, SourceFile, convert
 from lockstep.siddhiql import check
 from tests.integration.services.cluster import Cluster, until

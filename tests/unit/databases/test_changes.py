@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.clock import VirtualClock
 from lockstep.databases import DatabaseError, ReadRows, RowOperation, datasource_of_url
-from lockstep.databases.binlog import place_number
+from lockstep.databases.mysql.binlog import place_number
 from lockstep.databases.polling import (
     Polling,
     events_of,

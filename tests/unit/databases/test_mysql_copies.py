@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lockstep.databases import DatabaseError, RowChange, TableShape
-from lockstep.databases.binlog import (
+from lockstep.databases.mysql.binlog import (
     CommitTold,
     FileTold,
     PreparedTold,
@@ -19,9 +19,9 @@ from lockstep.databases.binlog import (
     UnreadableError,
     own_server_id,
 )
-from lockstep.databases.mysql_columns import UnlikeError, field_of
-from lockstep.databases.mysql_statements import Effect, effect_of
-from lockstep.databases.mysql_transactions import EMPTY_EVERY, Assembler, Transaction
+from lockstep.databases.mysql.columns import UnlikeError, field_of
+from lockstep.databases.mysql.statements import Effect, effect_of
+from lockstep.databases.mysql.transactions import EMPTY_EVERY, Assembler, Transaction
 from lockstep.events import AttributeType
 
 SHAPE = TableShape(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.databases import mysql
+from lockstep.databases.mysql import connections as mysql
 from lockstep.events import AttributeType, StreamSchema
 
 TYPES: Final = {

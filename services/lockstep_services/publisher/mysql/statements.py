@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pymysql
 
-from lockstep.databases.mysql import passes
+from lockstep.databases.mysql.connections import passes
 from lockstep.events import AttributeType, FencedError
 from lockstep_services.publisher.mysql.sql import CREATE_CURSORS, KEY_TEXT, TAKE_OVER, TAKEN
 from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable

@@ -16,7 +16,7 @@ import pymysql
 from pymysql.constants import CLIENT
 
 from lockstep.databases import Datasource
-from lockstep.databases.mysql import (
+from lockstep.databases.mysql.connections import (
     CONNECT_TIMEOUT_S,
     check_encrypted,
     parameters_of,

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from lockstep.databases.contract import DatabaseError
-from lockstep.databases.mysql import quoted
+from lockstep.databases.mysql.connections import quoted
 from lockstep.events import AttributeType
 
 _TYPE: Final = re.compile(r"(\w+)(?:\((.*)\))?((?: unsigned| zerofill)*)$", re.DOTALL)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lockstep.databases.contract import MAX_ANSWER_ROWS, DatabaseError, TableShape, too_many
 from lockstep.databases.datasources import Datasource
-from lockstep.databases.mysql import MysqlQuestions, quoted
+from lockstep.databases.mysql.connections import MysqlQuestions, quoted
 from lockstep.events import AttributeType
 
 _TINY, _SHORT, _LONG, _FLOAT, _DOUBLE, _LONGLONG, _INT24, _YEAR, _BIT = 1, 2, 3, 4, 5, 8, 9, 13, 16

@@ -37,7 +37,7 @@ from pymysqlreplication.row_event import (
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.listening import place_is_gone
-from lockstep.databases.mysql import check_encrypted, parameters_of, passes
+from lockstep.databases.mysql.connections import check_encrypted, parameters_of, passes
 from lockstep.events import LockstepError, UnavailableError
 
 MAX_WAITING: Final = 1_024

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from lockstep.databases.binlog import place_number
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
-from lockstep.databases.mysql import connected_blocking, hang_up, quoted, told
-from lockstep.databases.mysql_columns import Field
+from lockstep.databases.mysql.binlog import place_number
+from lockstep.databases.mysql.columns import Field
+from lockstep.databases.mysql.connections import connected_blocking, hang_up, quoted, told
 
 LOCK_WAIT_S: Final = 5
 """So long writers may keep the lock away; then it is tried again later."""

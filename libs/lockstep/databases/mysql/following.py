@@ -11,13 +11,6 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from lockstep.clock import Clock
-from lockstep.databases.binlog import (
-    FileTold,
-    Pump,
-    UnreadableError,
-    file_and_position,
-    own_server_id,
-)
 from lockstep.databases.contract import (
     ChangeBatch,
     Memory,
@@ -27,9 +20,16 @@ from lockstep.databases.contract import (
 )
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.listening import PlaceGoneError, place_is_gone
-from lockstep.databases.mysql_loading import Load
-from lockstep.databases.mysql_table import Look, look_at
-from lockstep.databases.mysql_transactions import Assembler, Transaction, check_key
+from lockstep.databases.mysql.binlog import (
+    FileTold,
+    Pump,
+    UnreadableError,
+    file_and_position,
+    own_server_id,
+)
+from lockstep.databases.mysql.loading import Load
+from lockstep.databases.mysql.table import Look, look_at
+from lockstep.databases.mysql.transactions import Assembler, Transaction, check_key
 from lockstep.events import UnavailableError
 
 ROWS_AT_ONCE: Final = 8_192

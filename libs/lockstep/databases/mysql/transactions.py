@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from lockstep.databases.binlog import (
+from lockstep.databases.contract import DatabaseError, RowChange, TableShape, net_changes
+from lockstep.databases.mysql.binlog import (
     CommitTold,
     FileTold,
     PreparedTold,
@@ -17,9 +18,8 @@ from lockstep.databases.binlog import (
     Told,
     UnreadableError,
 )
-from lockstep.databases.contract import DatabaseError, RowChange, TableShape, net_changes
-from lockstep.databases.mysql_columns import Field, UnlikeError
-from lockstep.databases.mysql_statements import Effect, effect_of
+from lockstep.databases.mysql.columns import Field, UnlikeError
+from lockstep.databases.mysql.statements import Effect, effect_of
 
 Change = tuple[RowChange, tuple[Any, ...]]
 EMPTY_EVERY: Final = 256

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.clock import Clock
-from lockstep.databases.binlog import (
+from lockstep.databases.contract import DatabaseError, Memory
+from lockstep.databases.datasources import Datasource
+from lockstep.databases.listening import (
+    AT,
+    BEGUN,
+    RowEvent,
+    RowOperation,
+    entries_of,
+)
+from lockstep.databases.mysql.binlog import (
     LOOK_S,
     PreparedTold,
     Pump,
@@ -19,16 +28,7 @@ from lockstep.databases.binlog import (
     file_and_position,
     kept_logs,
 )
-from lockstep.databases.contract import DatabaseError, Memory
-from lockstep.databases.datasources import Datasource
-from lockstep.databases.listening import (
-    AT,
-    BEGUN,
-    RowEvent,
-    RowOperation,
-    entries_of,
-)
-from lockstep.databases.mysql import connected
+from lockstep.databases.mysql.connections import connected
 from lockstep.databases.values import plain
 
 MOVE_EVERY_MS: Final = 1_000

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lockstep.databases.binlog import check_log, kept_logs
 from lockstep.databases.contract import DatabaseError, TableShape
 from lockstep.databases.datasources import Datasource
-from lockstep.databases.mysql import connected, quoted
-from lockstep.databases.mysql_columns import Field, field_of
+from lockstep.databases.mysql.binlog import check_log, kept_logs
+from lockstep.databases.mysql.columns import Field, field_of
+from lockstep.databases.mysql.connections import connected, quoted
 
 _CASCADE: Final = re.compile(
     r"^\s*CONSTRAINT .* FOREIGN KEY .* ON (?:DELETE|UPDATE) (?:CASCADE|SET NULL|SET DEFAULT)",

@@ -1,0 +1,1 @@
+"""MySQL and MariaDB: connections, questions, copies and changes by the binary log."""
