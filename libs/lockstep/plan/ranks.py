@@ -2,8 +2,8 @@
 
 Without a rule the answer would hang on which of the owners asked first, that is on what happened
 long ago; with this one it stands in the app, and an executor that keeps an owner's timers elsewhere
-comes to the same order. Of one owner's, those of the wall clock go first: an output rate shows what
-was there until then.
+comes to the same order. Of one owner's, its output rate goes first, as it shows what was there
+until then; behind it those of the wall clock.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lockstep.execute.reference.junction import Junction
-from lockstep.execute.reference.scheduler import Scheduler
+from lockstep.execute.reference.scheduler import Rank, Scheduler
 from lockstep.operators.contract import Emit, PlainState, Stateful, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener, describe
 from lockstep.operators.limits import LimitError, Meter, limits
@@ -25,6 +25,9 @@ from lockstep.siddhiql.durations import duration_ms
 
 TIMERS = "_timers"
 """The stream that faults of timers are told under: no event of a stream caused them."""
+RATE = "/rate"
+"""How the paths of output rates end."""
+NOBODYS: Rank = (LAST, True)
 
 
 def _no_fault(
@@ -58,9 +61,9 @@ class Engine:
         self.operators: dict[str, Stateful] = {}
         self.sequence = 0
         self._ranks = ranks_of(plan) if ranks is None else ranks
-        self._rank_by_id: dict[int, int] = {}
+        self._rank_by_id: dict[int, Rank] = {}
         self.app_timers, self.wall_timers = (
-            Scheduler(self._next_sequence, lambda target: self._rank_by_id.get(id(target), LAST))
+            Scheduler(self._next_sequence, lambda target: self._rank_by_id.get(id(target), NOBODYS))
             for _ in range(2)
         )
         self.junctions: dict[str, Junction] = {}
@@ -93,7 +96,8 @@ class Engine:
         if path in self.operators:
             raise ValueError(f"two operators at {path}")
         self.operators[path] = operator
-        self._rank_by_id[id(operator)] = self._ranks.get(owner_of(path), LAST)
+        rank = self._ranks.get(owner_of(path), LAST)
+        self._rank_by_id[id(operator)] = rank, not path.endswith(RATE)
 
     def forget(self, paths: Sequence[str]) -> None:
         """Takes operators out, with their timers (purged partition instances)."""
@@ -150,7 +154,7 @@ class Engine:
         app = None if self.is_playback else self.app_timers.head()
         if wall is None and app is None:
             return None, None
-        if app is None or (wall is not None and wall[:2] <= app[:2]):
+        if app is None or (wall is not None and wall <= app):
             assert wall is not None
             return wall[0], self.wall_timers
         return app[0], self.app_timers

@@ -1,5 +1,5 @@
-"""Pending timers, ordered by due time, then by their owner's rank (see ranks.py), then by the order
-of the requests; equal requests merge."""
+"""Pending timers, ordered by due time, then by their rank (see ranks.py), then by the order of the
+requests; equal requests merge."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from collections.abc import Callable
 
 from lockstep.operators.contract import TimerTarget
 
+Rank = tuple[int, bool]
+"""The rank of its owner, and whether it is something else than the owner's output rate."""
+
 
 class Scheduler:
     """Timers of one clock. `next_sequence` is shared between schedulers, so that ties are
-    ordered; `rank_of` gives the rank of a target's owner.
+    ordered; `rank_of` gives the rank of a target.
     """
 
     __slots__ = ("_heap", "_next_sequence", "_pending", "_rank_of")
 
     def __init__(
-        self, next_sequence: Callable[[], int], rank_of: Callable[[TimerTarget], int]
+        self, next_sequence: Callable[[], int], rank_of: Callable[[TimerTarget], Rank]
     ) -> None:
-        self._heap: list[tuple[int, int, int, TimerTarget]] = []
+        self._heap: list[tuple[int, Rank, int, TimerTarget]] = []
         self._pending: set[tuple[int, int]] = set()
         self._next_sequence = next_sequence
         self._rank_of = rank_of
@@ -32,9 +35,9 @@ class Scheduler:
             rank = self._rank_of(target)
             heapq.heappush(self._heap, (due_ms, rank, self._next_sequence(), target))
 
-    def head(self) -> tuple[int, int, int] | None:
-        """(due time, rank, sequence) of the next timer, or None."""
-        return self._heap[0][:3] if self._heap else None
+    def head(self) -> tuple[int, Rank] | None:
+        """(due time, rank) of the next timer, or None."""
+        return self._heap[0][:2] if self._heap else None
 
     def pop(self) -> tuple[int, TimerTarget]:
         """Takes the next timer out."""

@@ -10,8 +10,8 @@ from lockstep.execute.reference.scheduler import Scheduler
 class Sleeper:
     """Somebody who wants to be woken."""
 
-    def __init__(self, rank: int = 0) -> None:
-        self.rank = rank
+    def __init__(self, rank: int = 0, *, is_rate: bool = False) -> None:
+        self.rank = rank, not is_rate
 
     def on_timer(self, due_ms: int) -> None:
         """Nothing to do."""
@@ -39,6 +39,16 @@ def test_owners_in_the_order_of_the_text() -> None:
     timers.add(late, 10)
     timers.add(early, 10)
     assert [early, late] == [timers.pop()[1] for _ in range(2)]
+
+
+def test_an_output_rate_in_front_of_what_else_its_owner_has() -> None:
+    """Whoever asked first: a window may have asked long ago, or just now."""
+    timers, window, rate = scheduler(), Sleeper(), Sleeper(is_rate=True)
+    timers.add(window, 10)
+    timers.add(rate, 10)
+    timers.add(rate, 20)
+    timers.add(window, 20)
+    assert [rate, window, rate, window] == [timers.pop()[1] for _ in range(4)]
 
 
 def test_equal_requests_merge() -> None:

@@ -240,7 +240,7 @@ class HostedEngine(Engine):
                 head, scheduler = self.app_timers.head(), self.app_timers
             if head is None or head[0] > until_ms:
                 return behind
-            firing = label(head[0], head[1], behind)
+            firing = label(head[0], head[1][0], behind)
             if bound is not None and firing >= bound:
                 return behind
             if wall:
@@ -261,7 +261,7 @@ class HostedEngine(Engine):
     def _next_timer(self) -> Any:
         app = None if self.is_playback else self.app_timers.head()
         wall = self.wall_timers.head()
-        if app is None or (wall is not None and wall[:2] <= app[:2]):
+        if app is None or (wall is not None and wall <= app):
             return wall, self.wall_timers
         return app, self.app_timers
 
