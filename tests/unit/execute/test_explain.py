@@ -37,19 +37,15 @@ def test_one_query_without_a_rule_keeps_to_itself() -> None:
     assert engines(found) == {"a": "columns", "b": "reference", "c": "columns"}
 
 
-def test_who_shares_a_table_goes_along() -> None:
-    """A table has one place; the query alone would have run in columns."""
+def test_who_shares_a_table_stays_in_columns() -> None:
+    """One query on the reference makes all writes there; the others' columns follow."""
     found = explained(
         "@PrimaryKey('s') define table T (s string, i int);"
         "@info(name='a') from R select s, i insert into T;"
         "@info(name='b') from S[math:rand() > 0.5 and T.i > i in T] select s insert into O;"
         "@info(name='c') from S select s insert into P;"
     )
-    assert engines(found) == {"a": "reference", "b": "reference", "c": "columns"}
-    a = found.queries[0]
-    assert a.alone == "filter, project, running aggregates"
-    assert a.reason == "shares state with query/b"
-    assert "alone it would run in columns" in found.text()
+    assert engines(found) == {"a": "columns", "b": "reference", "c": "columns"}
 
 
 def test_a_circle_is_one_place() -> None:
@@ -93,8 +89,24 @@ def test_queries_between_what_shares_state_go_along() -> None:
         "@info(name='d') from C select s, i insert into T;"
         "@info(name='e') from S select s insert into E;"
     )
-    assert [name for name, engine in engines(found).items() if engine == "columns"] == ["e"]
+    assert [name for name, engine in engines(found).items() if engine == "columns"] == ["a", "e"]
     assert found.queries[2].alone == "filter, project, running aggregates"
+
+
+def test_who_shares_a_named_window_goes_along() -> None:
+    """It has one place; the query alone would have run in columns."""
+    found = explained(
+        "define window W (s string, i int) length(5);"
+        "@info(name='a') from R select s, i insert into W;"
+        "@info(name='b') from S[math:rand() > 0.5] join W on S.s == W.s select S.s as s"
+        " insert into O;"
+        "@info(name='c') from S select s insert into P;"
+    )
+    assert engines(found) == {"a": "reference", "b": "reference", "c": "columns"}
+    a = found.queries[0]
+    assert a.alone == "filter, project, running aggregates"
+    assert a.reason == "shares state with query/b"
+    assert "alone it would run in columns" in found.text()
 
 
 def test_reasons_of_the_whole_app() -> None:
@@ -150,7 +162,7 @@ def test_what_stays_on_the_reference_says_what_that_takes() -> None:
         "@info(name='d') from S select s insert into Q;"
     )
     costs = {query.name: query.cost for query in found.queries}
-    assert costs == {"a": Cost(10, 20), "b": Cost(10, 20), "c": Cost(5, 30), "d": None}
+    assert costs == {"a": None, "b": Cost(10, 20), "c": Cost(5, 30), "d": None}
     assert "; 10 to 20 times the time in columns" in found.text()
     told = {one["query"]: one["cost_times"] for one in found.as_json()["queries"]}
     assert told["b"] == {"low": 10, "high": 20}

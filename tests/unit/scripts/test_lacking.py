@@ -14,6 +14,7 @@ from tests.needed import lacking
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 NO_WAY_OUT = {"https_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1"}
+PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"
 CI = [({}, 0), ({"CI": "0"}, 0), ({"CI": "1"}, 1), ({"CI": "true"}, 1)]
 
 
@@ -23,8 +24,9 @@ def test_without_maven_the_kafka_tests_are_passed_over(
 ) -> None:
     """One line says so; what is missing is known to the tests."""
     done = subprocess.run(
-        [sys.executable, SCRIPTS / "kafka", tmp_path],
-        env={**NO_WAY_OUT, **environment}, capture_output=True, text=True, check=False,
+        [SCRIPTS / "kafka", tmp_path],
+        env={"PATH": PATH, **NO_WAY_OUT, **environment},
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == code
     (line,) = done.stderr.splitlines()

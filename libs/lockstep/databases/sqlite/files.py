@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
@@ -102,13 +102,20 @@ class SqliteThreads:
         self._limit_ms = datasource.statement_timeout_ms
 
     async def run(self, work: Callable[[Turn], T]) -> T:
-        """What the work gives. SqliteAwayError, SqliteRefusedError, and the work's own errors."""
-        turn = Turn()
+        """What the work gives. SqliteAwayError, SqliteRefusedError, and the work's own errors.
+
+        What is broken off is waited for, once more as long at most: it may have been done.
+        """
+        turn, late = Turn(), f"no answer within {self._limit_ms} ms"
+        running = asyncio.get_running_loop().run_in_executor(self._pool, work, turn)
+        running.add_done_callback(_heard)
         try:
-            async with asyncio.timeout(self._limit_ms / 1000):
-                return await asyncio.get_running_loop().run_in_executor(self._pool, work, turn)
-        except TimeoutError as error:
-            raise SqliteAwayError(f"no answer within {self._limit_ms} ms") from error
+            if not (await asyncio.wait({running}, timeout=self._limit_ms / 1000))[0]:
+                turn.end()
+                await asyncio.wait({running}, timeout=self._limit_ms / 1000)
+                if not running.done() or isinstance(running.exception(), SqliteAwayError):
+                    raise SqliteAwayError(late)
+            return running.result()
         finally:
             turn.end()
 
@@ -123,6 +130,12 @@ class SqliteThreads:
     def close(self) -> None:
         """Lets the running work end by itself; idempotent."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _heard(running: asyncio.Future[Any]) -> None:
+    """Nobody waits for it any more, perhaps."""
+    if not running.cancelled():
+        running.exception()
 
 
 class SqliteFile:
