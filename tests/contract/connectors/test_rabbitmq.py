@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lockstep.clock import SystemClock
-from lockstep.sinks import Sink
+from lockstep.sinks import MessageRefusedError, Sink
 from lockstep.sources import Place, Source
 from lockstep.testing.connectors import message, play_sink, play_source
 from tests.contract.connectors.brokers import Broker, rabbitmq
@@ -133,3 +135,31 @@ async def test_what_a_dead_broker_is_not_told_it_gives_again(broker: Broker, kin
     assert (second.payload, second.id) == (first.payload, first.id)
     await second.acknowledge()
     await again.close()
+
+
+async def test_a_name_that_the_broker_refuses_is_that_messages_fault(broker: Broker) -> None:
+    """It is told apart from those that were under way with it, and these go through."""
+    given = {**options(broker, "stomp"), "destination": "{{name}}"}
+    await broker.start()
+    sink = JmsSink(given)
+    left = {n: replace(message(n), fill=lambda _: "kit") for n in range(1, 6)}
+    left[3] = replace(left[3], fill=lambda _: "/nowhere/else")
+    refused = []
+    async with asyncio.timeout(60):
+        while left:
+            numbers = list(left)
+            told = await asyncio.gather(*map(sink.send, left.values()), return_exceptions=True)
+            for number, said in zip(numbers, told, strict=True):
+                if not isinstance(said, OSError):
+                    del left[number]
+                if isinstance(said, MessageRefusedError):
+                    refused.append((number, str(said)))
+    await sink.close()
+    assert [number for number, _ in refused] == [3]
+    assert "the broker says" in refused[0][1]
+    source = JmsSource({**given, "destination": "kit"}, PLACE)
+    found: set[str | None] = set()
+    while len(found) < 4:
+        found |= {one.id for one in await source.read(max_messages=10, wait_ms=10_000)}
+    await source.close()
+    assert found == {message(n).id for n in (1, 2, 4, 5)}

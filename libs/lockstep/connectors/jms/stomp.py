@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import stomp
 
-from lockstep.sinks import Message, Sink
+from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep.sources import Inbox, Place, Received, Source
 
 PORT: Final = 61613
@@ -22,6 +22,10 @@ HEARTBEAT_MS: Final = 10_000
 TIMEOUT_S: Final = 10.0
 PREFETCH: Final = 256
 DRAIN_S: Final = 0.05
+REFUSALS: Final = (
+    "destination", "access refused", "access_refused", "not found", "not_found", "not authorized",
+)  # fmt: skip
+"""Of what brokers say, what is the message's fault."""
 
 
 def _destination(options: Mapping[str, str], name: str) -> str:
@@ -132,9 +136,24 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
         self._opening = asyncio.Lock()
         self._receipts: dict[str, asyncio.Future[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._suspects = 0
+        self._alone = asyncio.Lock()
 
     async def send(self, message: Message) -> None:
         self._loop = asyncio.get_running_loop()
+        if not self._suspects:
+            await self._sent(message)
+            return
+        async with self._alone:
+            try:
+                await self._sent(message)
+                self._suspects = max(0, self._suspects - 1)
+            except MessageRefusedError:
+                self._suspects = 0
+                raise
+
+    async def _sent(self, message: Message) -> None:
+        assert self._loop is not None
         connection = await self._opened()
         receipt: asyncio.Future[None] = self._loop.create_future()
         self._receipts[message.id] = receipt
@@ -149,7 +168,7 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
         except stomp.exception.StompException as error:
             await self.close()
             raise OSError(f"the broker is away: {error!r}") from error
-        except OSError:
+        except (OSError, MessageRefusedError):
             await self.close()
             raise
         finally:
@@ -165,7 +184,14 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
         self._settle(frame.headers.get("receipt-id", ""), None)
 
     def on_error(self, frame: Any) -> None:
-        self._all(f"the broker says: {frame.headers.get('message')}")
+        """It ends the connection, and few brokers name the message. So those under way go again one
+        by one: who then is alone is at fault."""
+        why, waiting = f"the broker says: {frame.headers.get('message')}", list(self._receipts)
+        named = frame.headers.get("receipt-id") or (waiting[0] if len(waiting) == 1 else "")
+        if any(word in why.lower() for word in REFUSALS):
+            self._suspects = 0 if named else len(waiting)
+            self._settle(named, MessageRefusedError(why))
+        self._all(why)
 
     def on_disconnected(self) -> None:
         self._all("the connection to the broker is lost")
@@ -174,7 +200,7 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
         for name in list(self._receipts):
             self._settle(name, OSError(why))
 
-    def _settle(self, name: str, error: OSError | None) -> None:
+    def _settle(self, name: str, error: Exception | None) -> None:
         waiting, loop = self._receipts.get(name), self._loop
         if waiting is None or loop is None:
             return
