@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +87,7 @@ class Ear:
         self._topic = topic
         self._client: paho.Client | None = None
         self.got: list[Arrived] = []
+        self._retained: list[bool] = []
 
     async def start(self) -> None:
         await self._broker.start()
@@ -111,11 +115,25 @@ class Ear:
         await self._broker.stop()
 
     async def received(self) -> Sequence[Arrived]:
-        return list(self.got)
+        """What the broker has retained comes in the order of its own tree of topics, when one
+        subscribes: that says nothing of how it came in, so such a run is put in order."""
+        found: list[Arrived] = []
+        pairs = zip(list(self._retained), list(self.got), strict=False)
+        for is_retained, run in groupby(pairs, key=itemgetter(0)):
+            arrived = [one for _, one in run]
+            found += sorted(arrived, key=_number) if is_retained else arrived
+        return found
 
     def _take(self, message: Any) -> None:
         pairs = dict(getattr(message.properties, "UserProperty", ()))
+        self._retained.append(bool(message.retain))
         self.got.append(Arrived(message.payload, pairs.get("lockstep-id")))
+
+
+def _number(arrived: Arrived) -> int:
+    """The first one in a payload."""
+    found = re.search(rb"\d+", arrived.payload)
+    return int(found[0]) if found else -1
 
 
 class Voice:

@@ -10,6 +10,7 @@ from tests.kafka.broker import absent_jars
 from tests.needed import lacking
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
+PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"
 NO_WAY_OUT = {"https_proxy": "http://127.0.0.1:1", "HTTPS_PROXY": "http://127.0.0.1:1"}
 
 
@@ -18,7 +19,7 @@ def test_jars_that_are_there_need_no_network() -> None:
     if absent_jars():
         lacking("no jars of Kafka's broker: scripts/kafka fetches them from Maven Central")
     done = subprocess.run(
-        [sys.executable, SCRIPTS / "kafka", Path(sys.prefix) / "kafka"],
-        env={**NO_WAY_OUT, "CI": "1"}, capture_output=True, text=True, check=False,
+        [SCRIPTS / "kafka", Path(sys.prefix) / "kafka"],
+        env={"PATH": PATH, **NO_WAY_OUT, "CI": "1"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
