@@ -98,7 +98,8 @@ class Ear:
         self._client = made = client("ear")
         subscribed = asyncio.Event()
         loop = asyncio.get_running_loop()
-        made.on_connect = lambda *_: made.subscribe(self._topic, qos=2)
+        # With quality 2 a message is heard at the end of a handshake, which the broker's end cuts.
+        made.on_connect = lambda *_: made.subscribe(self._topic, qos=1)
         made.on_subscribe = lambda *_: loop.call_soon_threadsafe(subscribed.set)
         made.on_message = lambda _c, _u, message: self._take(message)
         kept = Properties(PacketTypes.CONNECT)
