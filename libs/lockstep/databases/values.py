@@ -1,9 +1,19 @@
-"""Values of databases as JSON can say them."""
+"""Values of databases: as JSON can say them, and whether an attribute can hold them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
+
+from lockstep.events import AttributeType
+
+_BITS: Final = {AttributeType.INT: 31, AttributeType.LONG: 63}
+
+
+def is_within(number: Any, wanted: AttributeType) -> bool:
+    """Whether a whole number is one that an int or a long can hold."""
+    bits = _BITS[wanted]
+    return bool(-(1 << bits) <= number < 1 << bits)
 
 
 def plain(value: Any) -> Any:

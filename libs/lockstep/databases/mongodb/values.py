@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from lockstep.databases.contract import DatabaseError, TableShape
-from lockstep.databases.values import plain
+from lockstep.databases.values import is_within, plain
 from lockstep.events import AttributeType
-
-_BITS: Final = {AttributeType.INT: 31, AttributeType.LONG: 63}
 
 
 def row_of(document: Mapping[str, Any], shape: TableShape, where: str) -> tuple[Any, ...]:
@@ -59,7 +57,7 @@ def _value(value: Any, wanted: AttributeType) -> Any:
         case AttributeType.INT | AttributeType.LONG:
             if isinstance(value, bool | str) or int(value) != value:
                 raise ValueError(value)
-            if not -(1 << _BITS[wanted]) <= value < 1 << _BITS[wanted]:
+            if not is_within(value, wanted):
                 raise OverflowError(value)
             return int(value)
         case AttributeType.FLOAT | AttributeType.DOUBLE:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from lockstep.databases.contract import MAX_ANSWER_ROWS, DatabaseError, TableShape, too_many
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.mysql.connections import MysqlQuestions, quoted
+from lockstep.databases.values import is_within
 from lockstep.events import AttributeType
 
 _TINY, _SHORT, _LONG, _FLOAT, _DOUBLE, _LONGLONG, _INT24, _YEAR, _BIT = 1, 2, 3, 4, 5, 8, 9, 13, 16
@@ -21,7 +22,6 @@ FITTING: Final[dict[AttributeType, frozenset[int]]] = {
     AttributeType.DOUBLE: _INTS | {_FLOAT, _DOUBLE, _DECIMAL, _NEWDECIMAL},
     AttributeType.BOOL: frozenset({_TINY, _BIT}),
 }
-_BITS: Final = {AttributeType.INT: 31, AttributeType.LONG: 63}
 _CALLED: Final = {
     _TINY: "TINYINT", _SHORT: "SMALLINT", _LONG: "INT", _FLOAT: "FLOAT", _DOUBLE: "DOUBLE",
     _LONGLONG: "BIGINT", _INT24: "MEDIUMINT", _YEAR: "YEAR", _BIT: "BIT", _DECIMAL: "DECIMAL",
@@ -121,12 +121,11 @@ def _reader(where: str, column: str, wanted: AttributeType, kind: int) -> Callab
         )
     if wanted is AttributeType.BOOL:
         return _truth
-    bits = _BITS.get(wanted)
-    if bits is None:
+    if wanted in (AttributeType.FLOAT, AttributeType.DOUBLE):
         return float
 
     def whole(value: Any) -> int:
-        if not -(1 << bits) <= value < 1 << bits:
+        if not is_within(value, wanted):
             raise DatabaseError(
                 f"column {column!r} has {value}, which is no {wanted.value}",
                 where=where,

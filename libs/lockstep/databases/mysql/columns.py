@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.mysql.connections import quoted
+from lockstep.databases.values import is_within
 from lockstep.events import AttributeType
 
 _TYPE: Final = re.compile(r"(\w+)(?:\((.*)\))?((?: unsigned| zerofill)*)$", re.DOTALL)
@@ -31,7 +32,6 @@ FITTING: Final[dict[AttributeType, frozenset[str]]] = {
     AttributeType.BOOL: frozenset({"tinyint", "bit"}),
     AttributeType.STRING: _WHOLE | _TEXTS | _BYTES | _TIMES | {"enum", "decimal", "year", "date"},
 }
-_BITS: Final = {AttributeType.INT: 31, AttributeType.LONG: 63}
 _CHARSETS: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii", "latin1"})
 """Of which the log's bytes become the same text here and in the server."""
 _YEAR_NONE: Final = 1900
@@ -102,11 +102,10 @@ def _number(table: str, name: str, column: str, kind: str, wanted: AttributeType
     if wanted in (AttributeType.FLOAT, AttributeType.DOUBLE):
         # The server rounds floats when it tells them.
         return Field(name, f"{column} + 0E0", float, lambda value: float(_is(value, _NUMBERS)))
-    bits = _BITS[wanted]
 
     def whole(value: Any) -> int:
         number = _year(value) if kind == "year" else int(_is(value, int))
-        if not -(1 << bits) <= number < 1 << bits:
+        if not is_within(number, wanted):
             raise DatabaseError(
                 f"column {name!r} of {table!r} has {value}, which is no {wanted.value}",
                 hint="declare it as a larger type, or as string",

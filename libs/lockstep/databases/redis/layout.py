@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from lockstep.databases.contract import DatabaseError, TableShape
+from lockstep.databases.values import is_within
 from lockstep.events import AttributeType
 
-_BITS: Final = {AttributeType.INT: 31, AttributeType.LONG: 63}
 _TRUTH: Final = {"true": True, "false": False, "1": True, "0": False}
 _GLOB: Final = frozenset("*?[]\\^-")
 
@@ -75,7 +75,7 @@ def _value(text: str, wanted: AttributeType) -> Any:
     match wanted:
         case AttributeType.INT | AttributeType.LONG:
             number = int(text)
-            if not -(1 << _BITS[wanted]) <= number < 1 << _BITS[wanted]:
+            if not is_within(number, wanted):
                 raise ValueError(text)
             return number
         case AttributeType.FLOAT | AttributeType.DOUBLE:

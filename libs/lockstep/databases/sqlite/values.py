@@ -4,12 +4,11 @@ Pure."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any
 
 from lockstep.databases.contract import DatabaseError, TableShape
+from lockstep.databases.values import is_within
 from lockstep.events import AttributeType
-
-_BITS: Final = {AttributeType.INT: 31, AttributeType.LONG: 63}
 
 
 def quoted(name: str) -> str:
@@ -53,8 +52,7 @@ def _reader(column: str, wanted: AttributeType, where: str) -> Callable[[Any], A
         )
 
     def whole(value: Any) -> int:
-        bits = _BITS[wanted]
-        if not isinstance(value, int) or not -(1 << bits) <= value < 1 << bits:
+        if not isinstance(value, int) or not is_within(value, wanted):
             raise refused(value)
         return value
 
