@@ -11,13 +11,12 @@ import asyncio
 import base64
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from lockstep.connectors.google.service import GoogleService, shown
 from lockstep.connectors.googlepubsub import DEADLINE_S, ENDPOINT, IDENTITY, SCOPE
-from lockstep.sources import Place, Received, Source
+from lockstep.sources import Held, Place, Received, Source
 
 JSON: Final = "application/json"
 MOST: Final = 500
@@ -44,8 +43,7 @@ class PubSubSource(Source):
         self._topic = None if topic is None else f"{project}/topics/{topic.strip()}"
         self._deadline_s = int(options.get("ack.deadline", DEADLINE_S))
         self._clock = place.clock
-        self._held: dict[str, None] = {}
-        self._durable: list[str] = []
+        self._held = Held(MOST)
         self._asking: asyncio.Task[Sequence[Mapping[str, Any]]] | None = None
         self._tending: asyncio.Task[None] | None = None
 
@@ -92,7 +90,7 @@ class PubSubSource(Source):
         except TimeoutError:
             return ()  # nothing has come, for as long as a request may take
         found = answer.get("receivedMessages", ())
-        self._held.update(dict.fromkeys(each["ackId"] for each in found))
+        self._held.take(each["ackId"] for each in found)
         return tuple(found)
 
     async def _tend_on(self) -> None:
@@ -108,13 +106,12 @@ class PubSubSource(Source):
 
     async def _acknowledge(self) -> None:
         """What has become durable since."""
-        for some in _parts(self._durable):
+        for some in self._held.durable():
             await self._said(":acknowledge", {"ackIds": some})
-            done = set(some)
-            self._durable = [each for each in self._durable if each not in done]
+            self._held.forget(some)
 
     async def _begin_anew(self, deadline_s: int) -> None:
-        for some in _parts(self._held):
+        for some in self._held.hidden():
             wanted = {"ackIds": some, "ackDeadlineSeconds": deadline_s}
             await self._said(":modifyAckDeadline", wanted)
 
@@ -134,12 +131,7 @@ class PubSubSource(Source):
         return found
 
     def _received(self, given: Mapping[str, Any]) -> Received:
-        handle, message = given["ackId"], given["message"]
-
-        async def acknowledge() -> None:
-            self._held.pop(handle, None)
-            self._durable.append(handle)
-
+        message, acknowledge = given["message"], self._held.acknowledging(given["ackId"])
         properties = {name: str(value) for name, value in message.get("attributes", {}).items()}
         for name in ("messageId", "publishTime", "orderingKey"):
             if name in message:
@@ -148,10 +140,3 @@ class PubSubSource(Source):
         return Received(
             base64.b64decode(message.get("data", "")), properties, identity, acknowledge
         )
-
-
-def _parts(handles: list[str] | dict[str, None]) -> Iterator[list[str]]:
-    """As many as go in one request."""
-    left = iter(list(handles))
-    while some := list(islice(left, MOST)):
-        yield some

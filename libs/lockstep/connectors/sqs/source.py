@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
 from typing import Any, ClassVar, Final, TypeVar
 
 from lockstep.connectors.sqs import IDENTITY, VISIBILITY_S
 from lockstep.connectors.sqs.queue import client_of
-from lockstep.sources import Place, Received, Source
+from lockstep.sources import Held, Place, Received, Source
 
 T = TypeVar("T")
 
@@ -40,8 +39,7 @@ class SqsSource(Source):
         self._clock = place.clock
         # The client blocks; its calls come one after the other, on a thread of this source.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqs")
-        self._held: dict[str, None] = {}
-        self._durable: list[str] = []
+        self._held = Held(MOST)
         self._hiding: asyncio.Task[None] | None = None
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
@@ -90,7 +88,7 @@ class SqsSource(Source):
                 MessageSystemAttributeNames=["All"],
             )
             some = answer.get("Messages", [])
-            self._held.update(dict.fromkeys(each["ReceiptHandle"] for each in some))
+            self._held.take(each["ReceiptHandle"] for each in some)
             found += some
             if len(some) < MOST:
                 break
@@ -98,17 +96,17 @@ class SqsSource(Source):
 
     def _delete(self) -> None:
         """What has become durable since the last read."""
-        for some in _parts(list(self._durable)):
+        for some in self._held.durable():
             entries = [
                 {"Id": str(number), "ReceiptHandle": handle} for number, handle in enumerate(some)
             ]
             # One that it does not take was shown to others before: it comes again, and is known.
             self._client.ask("delete_message_batch", QueueUrl=self._queue, Entries=entries)
-            del self._durable[: len(some)]
+            self._held.forget(some)
 
     def _show_in(self, seconds: int) -> None:
         """To others, unless it is deleted before."""
-        for some in _parts(list(self._held)):
+        for some in self._held.hidden():
             entries = [
                 {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
                 for number, handle in enumerate(some)
@@ -125,25 +123,13 @@ class SqsSource(Source):
         self._client.close()
 
     def _received(self, message: Mapping[str, Any]) -> Received:
-        handle = message["ReceiptHandle"]
-
-        async def acknowledge() -> None:
-            self._held.pop(handle, None)
-            self._durable.append(handle)
-
+        acknowledge = self._held.acknowledging(message["ReceiptHandle"])
         given = message.get("MessageAttributes", {}).items()
         properties = {name: _text(value) for name, value in given}
         properties |= {name: str(value) for name, value in message.get("Attributes", {}).items()}
         properties["MESSAGE_ID"] = message["MessageId"]
         identity = properties.get(IDENTITY) or message["MessageId"]
         return Received(message["Body"].encode(), properties, identity, acknowledge)
-
-
-def _parts(handles: list[str]) -> Iterator[list[str]]:
-    """As many as go in one request."""
-    left = iter(handles)
-    while some := list(islice(left, MOST)):
-        yield some
 
 
 def _text(attribute: Mapping[str, Any]) -> str:

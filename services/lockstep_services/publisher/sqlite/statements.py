@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lockstep.databases.sqlite.files import Connection, SqliteFile, transaction
 from lockstep.events import AttributeType, FencedError
-from lockstep_services.publisher.rdbms.statements import KEPT
+from lockstep_services.publisher.rdbms.statements import CREATE_ORDER, KEPT
 from lockstep_services.publisher.rdbms.table_sink import Errors
 from lockstep_services.publisher.sqlite.sql import CREATE_CURSORS
 from lockstep_services.publisher.sqlite.table import SqliteTable, as_values, taken_over
@@ -18,8 +18,6 @@ CREATE TABLE IF NOT EXISTS lockstep_sink_calls (
     sink text NOT NULL, call_id text NOT NULL, number integer NOT NULL, records integer NOT NULL,
     PRIMARY KEY (sink, call_id)
 )"""
-CREATE_ORDER: Final = """
-CREATE INDEX IF NOT EXISTS lockstep_sink_calls_number ON lockstep_sink_calls (sink, number)"""
 FORGET: Final = "DELETE FROM lockstep_sink_calls WHERE sink = ?"
 NEXT: Final = """
 UPDATE lockstep_sink_cursors SET sequence = sequence + 1 WHERE sink = ? AND epoch = ?"""
