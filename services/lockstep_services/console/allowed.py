@@ -6,7 +6,6 @@ The services judge each request by themselves; here nothing is decided, only sho
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -26,6 +25,7 @@ from lockstep.rights import (
     administrator,
     refusal,
 )
+from lockstep.rights.accounts import digest_of
 from lockstep.rights.table import Place
 from lockstep_services.console.suite import Suite
 
@@ -105,25 +105,22 @@ class Known:
     longest unused go first. It opens nothing; it says whose page need not wait."""
 
     def __init__(self) -> None:
-        self._digests: OrderedDict[bytes, None] = OrderedDict()
+        self._digests: OrderedDict[str, None] = OrderedDict()
 
     def __contains__(self, token: str | None) -> bool:
-        return _digest(token) in self._digests
+        return digest_of(token or "") in self._digests
 
     def add(self, token: str | None) -> None:
         """It was let in just now."""
-        self._digests[_digest(token)] = None
-        self._digests.move_to_end(_digest(token))
+        digest = digest_of(token or "")
+        self._digests[digest] = None
+        self._digests.move_to_end(digest)
         while len(self._digests) > MAX_KNOWN:
             self._digests.popitem(last=False)
 
     def remove(self, token: str | None) -> None:
         """It was refused."""
-        self._digests.pop(_digest(token), None)
-
-
-def _digest(token: str | None) -> bytes:
-    return hashlib.sha256((token or "").encode()).digest()
+        self._digests.pop(digest_of(token or ""), None)
 
 
 async def allowed_of(suite: Suite, known: Known) -> Allowed:
