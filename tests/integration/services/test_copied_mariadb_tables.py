@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,15 @@ import pytest
 
 from lockstep.databases import datasource_of_url
 from lockstep.databases.mysql.connections import parameters_of
-from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.plan.plans import plan_of
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import Cluster
 from tests.integration.services.conftest import Start
-from tests.integration.services.test_copied_tables import NODES, rows_of, sent, shown
+from tests.integration.services.tables_of_others import (
+    agrees_with,
+    dying,
+    folds_alike,
+    ordered,
+)
+from tests.integration.services.test_copied_tables import NODES
 from tests.mariadb.server import LOGGED, MariadbServer, start_mariadb
 
 APP = """
@@ -107,18 +110,14 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 async def agrees(cluster: Cluster, app: str, database: Database) -> None:
     """Waits until the app's table is the database's."""
-    found: Any = None
 
-    async def same() -> bool:
-        nonlocal found
+    async def held() -> list[tuple[Any, ...]]:
         rows = await database.run(
             "SELECT id, full_name, credit + 0E0, gold FROM customers ORDER BY id"
         )
-        wanted = [(*row, None if gold is None else bool(gold)) for *row, gold in rows]
-        found = (await rows_of(cluster, app), wanted)
-        return bool(found[0] == found[1])
+        return [(*row, None if gold is None else bool(gold)) for *row, gold in rows]
 
-    await until(same, "the copy is what the database has", seen=lambda: found)
+    await agrees_with(cluster, app, held)
 
 
 async def test_a_table_is_loaded_and_followed(cluster_of: Start, database: Database) -> None:
@@ -160,20 +159,8 @@ async def test_whoever_dies_the_log_has_each_change_once(
     text = database.app("Busy")
     async with cluster_of(*NODES, "processor-2", "receiver-2") as cluster:
         app = await cluster.deploy(text, replicas=2)
-        stop = asyncio.Event()
-        changing = asyncio.create_task(database.keep_changing(stop))
-        try:
-            for number in range(60):
-                if number == 20:
-                    await (database.server.kill() if victim == KILLED else cluster.crash(victim))
-                if number == 40:
-                    await (database.server.start() if victim == KILLED else cluster.start(victim))
-                await until(partial(sent, cluster, app, number), f"order {number}")
-        finally:
-            stop.set()
-        assert await changing > 0
+        await ordered(
+            cluster, app, database.keep_changing, dying(cluster, victim, KILLED, database.server)
+        )
         await agrees(cluster, app, database)
-        entries = await cluster.taken_in(app)
-        again = ReferenceExecutor(plan_of(text)).run_slice(entries)
-        await until(lambda: shown(cluster, app, len(again.rows)), "all rows")
-        assert list(await cluster.published(app)) == list(again.rows)
+        await folds_alike(cluster, app, text)

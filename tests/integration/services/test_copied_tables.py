@@ -11,10 +11,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.plan.plans import plan_of
-from tests.integration.services.cluster import CLOCK, RANDOM, Cluster, until
+from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
+from tests.integration.services.tables_of_others import (
+    agrees_with,
+    dying,
+    folds_alike,
+    ordered,
+)
 
 APP = """
 @app:name('{name}')
@@ -29,7 +33,6 @@ TABLE = """
 CREATE TABLE customers (id int PRIMARY KEY, full_name text, credit numeric(12, 2), gold boolean,
     unwanted timestamptz DEFAULT now())"""
 NODES = ("coordinator", "processor-1", "receiver-1", "presenter")
-ALL = "from Customers select id, name, credit, gold"
 
 
 @contextlib.asynccontextmanager
@@ -53,27 +56,14 @@ async def no_slots(connection: asyncpg.Connection) -> bool:
     )
 
 
-async def rows_of(cluster: Cluster, app: str) -> list[tuple[Any, ...]]:
-    """The table as the app has it."""
-    status, answer = await cluster.call(
-        "POST", "presenter", f"/v1/apps/{app}/query", json={"query": ALL}
-    )
-    assert status == 200, answer
-    return sorted(tuple(row) for row in answer["records"])
-
-
 async def agrees(cluster: Cluster, app: str, connection: asyncpg.Connection) -> None:
     """Waits until the app's table is the database's."""
-    found: Any = None
 
-    async def same() -> bool:
-        nonlocal found
+    async def held() -> list[tuple[Any, ...]]:
         query = "SELECT id, full_name, credit::float8, gold FROM customers ORDER BY id"
-        wanted = [tuple(row) for row in await connection.fetch(query)]
-        found = (await rows_of(cluster, app), wanted)
-        return bool(found[0] == found[1])
+        return [tuple(row) for row in await connection.fetch(query)]
 
-    await until(same, "the copy is what the database has", seen=lambda: found)
+    await agrees_with(cluster, app, held)
 
 
 async def test_a_table_is_loaded_and_followed(cluster_of: Start) -> None:
@@ -135,39 +125,7 @@ async def test_whoever_dies_the_log_has_each_change_once(cluster_of: Start, vict
             "INSERT INTO customers SELECT g, 'c' || g, g, false FROM generate_series(1, 400) g"
         )
         app = await cluster.deploy(APP.format(name="Busy"), replicas=2)
-        stop = asyncio.Event()
         dsn = cluster.settings.store.postgres_dsn.get_secret_value()
-        changing = asyncio.create_task(keep_changing(dsn, stop))
-        try:
-            for number in range(60):
-                if number == 20:
-                    await cluster.crash(victim)
-                if number == 40:
-                    await cluster.start(victim)
-                await until(partial(sent, cluster, app, number), f"order {number}")
-        finally:
-            stop.set()
-        assert await changing > 0
+        await ordered(cluster, app, partial(keep_changing, dsn), dying(cluster, victim))
         await agrees(cluster, app, db)
-        entries = await cluster.taken_in(app)
-        again = ReferenceExecutor(plan_of(APP.format(name="Busy"))).run_slice(entries)
-        await until(lambda: shown(cluster, app, len(again.rows)), "all rows")
-        assert list(await cluster.published(app)) == list(again.rows)
-
-
-async def sent(cluster: Cluster, app: str, number: int) -> bool:
-    """One order; False when whoever answered could not take it."""
-    path = f"/v1/apps/{app}/streams/Orders/events"
-    headers = {"Idempotency-Key": f"order-{number}"}
-    event = [number, number * 5]
-    try:
-        status, _ = await cluster.call("POST", "receiver", path, json=event, headers=headers)
-    except OSError:
-        return False
-    await CLOCK.sleep_ms(int(RANDOM.fraction() * 30))
-    return status == 200
-
-
-async def shown(cluster: Cluster, app: str, count: int) -> bool:
-    """Whether so many rows are published."""
-    return len(await cluster.published(app)) >= count
+        await folds_alike(cluster, app, APP.format(name="Busy"))

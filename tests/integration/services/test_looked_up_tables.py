@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import aiomysql
 import asyncpg
@@ -15,6 +15,7 @@ from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan.plans import plan_of
 from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
+from tests.integration.services.tables_of_others import asked_over_an_absence, post
 from tests.mariadb.server import start_mariadb
 
 APP = """
@@ -39,13 +40,6 @@ async def database(cluster: Cluster) -> asyncpg.Connection:
     await connection.execute(TABLE)
     await connection.execute(ROWS)
     return connection
-
-
-async def post(cluster: Cluster, app: str, stream: str, data: Any, key: str = "") -> Any:
-    """(status, answer)."""
-    headers = {"Idempotency-Key": key} if key else {}
-    path = f"/v1/apps/{app}/streams/{stream}/events"
-    return await cluster.call("POST", "receiver", path, json=data, headers=headers)
 
 
 async def test_each_event_gets_what_the_database_had_when_it_came(cluster_of: Start) -> None:
@@ -124,28 +118,15 @@ async def test_a_mariadb_is_asked_likewise(cluster_of: Start, tmp_path: Path) ->
         await cursor.execute(TABLE)
         await cursor.execute(ROWS + ", (4, 'eve', 'EU')")
         text = APP.format(name="Maria", store="datasource='shop',")
-        app = await cluster.deploy(text, replicas=2)
-        await cluster.send(app, "Orders", [[10, 1], [11, 2], [12, 9], [13, 3], [14, 4]])
-        await cursor.execute("UPDATE customers SET full_name = 'ann 2' WHERE id = 1")
-        await cluster.send(app, "Orders", [15, 1])
-        await cluster.send(app, "Gold", [[1], [2], [9]])
-        connection.close()
-        await server.kill()
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert status == 503, answer
-        await cluster.crash(await cluster.active(app))
-        await cluster.settled(app, 1)
-        await server.start()
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert (status, answer.get("duplicate", False)) == (200, False)
-        rows = await cluster.published_count(app, 9)
-        assert [row.data for row in rows if row.stream == "Found"] == [
-            (10, "ann"), (11, None), (12, None), (13, None), (14, None), (15, "ann 2"),
-            (16, "ann 2"),
-        ]  # fmt: skip
-        assert [row.data for row in rows if row.stream == "Known"] == [(1,), (2,)]
-        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
-        assert list(again.rows) == rows
+
+        async def leave() -> None:
+            connection.close()
+            await server.kill()
+
+        rename = partial(cursor.execute, "UPDATE customers SET full_name = 'ann 2' WHERE id = 1")
+        await asked_over_an_absence(
+            cluster, text, rename=rename, leave=(leave,), come_back=server.start
+        )
     await server.kill()
 
 

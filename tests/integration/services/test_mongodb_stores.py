@@ -14,12 +14,15 @@ from pymongo import AsyncMongoClient, errors
 from lockstep.databases import DatabaseError, TableShape, mongodb_at, open_asking
 from lockstep.databases.mongodb.looking import MongoLooking
 from lockstep.events import AttributeType, UnavailableError
-from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.plan.plans import plan_of
-from tests.integration.services.cluster import CLOCK, Cluster, until
+from tests.integration.services.cluster import CLOCK
 from tests.integration.services.conftest import Start
-from tests.integration.services.test_copied_tables import rows_of, sent, shown
-from tests.integration.services.test_looked_up_tables import post
+from tests.integration.services.tables_of_others import (
+    agrees_with,
+    asked_over_an_absence,
+    dying,
+    folds_alike,
+    ordered,
+)
 from tests.mongodb.server import MongoServer
 
 COPIES = """
@@ -123,18 +126,6 @@ async def held(place: Place) -> list[tuple[Any, ...]]:
     )
 
 
-async def agrees(cluster: Cluster, app: str, place: Place) -> None:
-    """Waits until the app's table is the collection."""
-    found: Any = None
-
-    async def same() -> bool:
-        nonlocal found
-        found = await rows_of(cluster, app), await held(place)
-        return bool(found[0] == found[1])
-
-    await until(same, "the copy is what the server has", seen=lambda: found)
-
-
 async def keep_changing(place: Place, stop: asyncio.Event) -> int:
     """Another program, until told; how many changes."""
     done = 0
@@ -161,24 +152,16 @@ async def test_whoever_dies_the_copy_is_what_the_server_has(
             await place.put(number, full={"name": "c"}, credit=0.0, gold=False)
         text = COPIES.format(name="Busy", uri=place.server.url)
         app = await cluster.deploy(text)
-        await agrees(cluster, app, place)
-        stop = asyncio.Event()
-        changing = asyncio.create_task(keep_changing(place, stop))
-        try:
-            for number in range(60):
-                if number == 20:
-                    await (place.server.kill() if victim == "mongodb" else cluster.crash(victim))
-                if number == 40:
-                    await (place.server.start() if victim == "mongodb" else cluster.start(victim))
-                await until(partial(sent, cluster, app, number), f"order {number}")
-        finally:
-            stop.set()
-        assert await changing > 0
+        await agrees_with(cluster, app, partial(held, place))
+        await ordered(
+            cluster,
+            app,
+            partial(keep_changing, place),
+            dying(cluster, victim, "mongodb", place.server),
+        )
         await place.put(100, full={"name": "last"})
-        await agrees(cluster, app, place)
-        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
-        await until(lambda: shown(cluster, app, len(again.rows)), "all rows")
-        assert list(await cluster.published(app)) == list(again.rows)
+        await agrees_with(cluster, app, partial(held, place))
+        await folds_alike(cluster, app, text)
 
 
 async def test_each_event_gets_what_the_server_had_when_it_came(
@@ -191,24 +174,7 @@ async def test_each_event_gets_what_the_server_had_when_it_came(
     await place.put(3, id=3, region="eu")
     async with cluster_of("coordinator", "processor-1", "processor-2", "receiver") as cluster:
         text = LOOKUPS.format(name="Asked", uri=place.server.url)
-        app = await cluster.deploy(text, replicas=2)
-        await cluster.send(app, "Orders", [[10, 1], [11, 2], [12, 9], [13, 3], [14, 4]])
-        await place.put(1, id=1, full={"name": "ann 2"}, region="eu")
-        await cluster.send(app, "Orders", [15, 1])
-        await cluster.send(app, "Gold", [[1], [2], [9]])
-        await place.server.stop()
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert status == 503, answer
-        await cluster.crash(await cluster.active(app))
-        await cluster.settled(app, 1)
-        await place.server.start()
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert (status, answer.get("duplicate", False)) == (200, False)
-        published = await cluster.published_count(app, 9)
-        assert [row.data for row in published if row.stream == "Found"] == [
-            (10, "ann"), (11, None), (12, None), (13, None), (14, None), (15, "ann 2"),
-            (16, "ann 2"),
-        ]  # fmt: skip
-        assert [row.data for row in published if row.stream == "Known"] == [(1,), (2,)]
-        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
-        assert list(again.rows) == published
+        rename = partial(place.put, 1, id=1, full={"name": "ann 2"}, region="eu")
+        await asked_over_an_absence(
+            cluster, text, rename=rename, leave=(place.server.stop,), come_back=place.server.start
+        )

@@ -17,12 +17,17 @@ from lockstep.databases import DatabaseError, TableShape, open_asking, redis_at
 from lockstep.databases.redis.looking import RedisLooking
 from lockstep.embedded import RedisServer
 from lockstep.events import AttributeType, UnavailableError
-from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.plan.plans import plan_of
-from tests.integration.services.cluster import CLOCK, Cluster, until
+from tests.integration.services.cluster import CLOCK
 from tests.integration.services.conftest import Start
-from tests.integration.services.test_copied_tables import rows_of, sent, shown
-from tests.integration.services.test_looked_up_tables import post
+from tests.integration.services.tables_of_others import (
+    agrees_with,
+    asked_over_an_absence,
+    dying,
+    folds_alike,
+    ordered,
+    post,
+    rows_of,
+)
 
 COPIES = """
 @app:name('{name}')
@@ -152,18 +157,6 @@ async def held(place: Place) -> list[tuple[Any, ...]]:
     return sorted(found)
 
 
-async def agrees(cluster: Cluster, app: str, place: Place) -> None:
-    """Waits until the app's table is the server's."""
-    found: Any = None
-
-    async def same() -> bool:
-        nonlocal found
-        found = await rows_of(cluster, app), await held(place)
-        return bool(found[0] == found[1])
-
-    await until(same, "the copy is what the server has", seen=lambda: found)
-
-
 async def test_a_table_is_loaded_and_followed(cluster_of: Start, place: Place) -> None:
     """Rows that were there, and every way to change them, reach the app's table. While the server
     is away queries read what was there."""
@@ -171,23 +164,23 @@ async def test_a_table_is_loaded_and_followed(cluster_of: Start, place: Place) -
     await place.put("customers:2", credit="0")
     async with cluster_of(*NODES) as cluster:
         app = await cluster.deploy(COPIES.format(name="Shop", store=place.store))
-        await agrees(cluster, app, place)
+        await agrees_with(cluster, app, partial(held, place))
         await place.client.hset("customers:2", "gold", "false")
-        await agrees(cluster, app, place)
+        await agrees_with(cluster, app, partial(held, place))
         await place.client.rename("customers:2", "customers:20")
         await place.client.hdel("customers:1", "credit")
-        await agrees(cluster, app, place)
+        await agrees_with(cluster, app, partial(held, place))
         await place.put("customers:3", full_name="x" * 100_000, unwanted="y")
         await place.client.pexpire("customers:20", 1)
-        await agrees(cluster, app, place)
+        await agrees_with(cluster, app, partial(held, place))
         await place.server.kill()
         await cluster.send(app, "Orders", [7, 1])
         assert (await cluster.published_count(app, 1))[-1].data == (7, "ann", None)
         await place.server.start()
         await place.put("customers:1", full_name="ann 2")
-        await agrees(cluster, app, place)
+        await agrees_with(cluster, app, partial(held, place))
         await place.client.flushall()
-        await agrees(cluster, app, place)
+        await agrees_with(cluster, app, partial(held, place))
         assert await rows_of(cluster, app) == []
 
 
@@ -217,22 +210,14 @@ async def test_whoever_dies_the_copy_is_what_the_server_has(
             await place.put(f"customers:{number}", full_name="c", credit="0.0", gold="false")
         text = COPIES.format(name="Busy", store=place.store)
         app = await cluster.deploy(text, replicas=2)
-        stop = asyncio.Event()
-        changing = asyncio.create_task(keep_changing(place, stop))
-        try:
-            for number in range(60):
-                if number == 20:
-                    await (place.server.kill() if victim == "redis" else cluster.crash(victim))
-                if number == 40:
-                    await (place.server.start() if victim == "redis" else cluster.start(victim))
-                await until(partial(sent, cluster, app, number), f"order {number}")
-        finally:
-            stop.set()
-        assert await changing > 0
-        await agrees(cluster, app, place)
-        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
-        await until(lambda: shown(cluster, app, len(again.rows)), "all rows")
-        assert list(await cluster.published(app)) == list(again.rows)
+        await ordered(
+            cluster,
+            app,
+            partial(keep_changing, place),
+            dying(cluster, victim, "redis", place.server),
+        )
+        await agrees_with(cluster, app, partial(held, place))
+        await folds_alike(cluster, app, text)
 
 
 async def test_each_event_gets_what_the_server_had_when_it_came(
@@ -246,27 +231,10 @@ async def test_each_event_gets_what_the_server_had_when_it_came(
     nodes = ("coordinator", "processor-1", "processor-2", "receiver")
     async with cluster_of(*nodes) as cluster:
         text = LOOKUPS.format(name="Asked", store=place.store)
-        app = await cluster.deploy(text, replicas=2)
-        await cluster.send(app, "Orders", [[10, 1], [11, 2], [12, 9], [13, 3], [14, 4]])
-        await place.client.hset("customers:1", "full_name", "ann 2")
-        await cluster.send(app, "Orders", [15, 1])
-        await cluster.send(app, "Gold", [[1], [2], [9]])
-        await place.server.kill()
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert status == 503, answer
-        await cluster.crash(await cluster.active(app))
-        await cluster.settled(app, 1)
-        await place.server.start()
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert (status, answer.get("duplicate", False)) == (200, False)
-        published = await cluster.published_count(app, 9)
-        assert [row.data for row in published if row.stream == "Found"] == [
-            (10, "ann"), (11, None), (12, None), (13, None), (14, None), (15, "ann 2"),
-            (16, "ann 2"),
-        ]  # fmt: skip
-        assert [row.data for row in published if row.stream == "Known"] == [(1,), (2,)]
-        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
-        assert list(again.rows) == published
+        rename = partial(place.client.hset, "customers:1", "full_name", "ann 2")
+        await asked_over_an_absence(
+            cluster, text, rename=rename, leave=(place.server.kill,), come_back=place.server.start
+        )
 
 
 async def test_a_cache_answers_while_the_server_is_away(cluster_of: Start, place: Place) -> None:

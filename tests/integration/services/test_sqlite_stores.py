@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 
-from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.plan.plans import plan_of
 from tests.integration.services.cluster import CLOCK, Cluster, until
 from tests.integration.services.conftest import Start
-from tests.integration.services.test_copied_tables import rows_of, sent, shown
+from tests.integration.services.tables_of_others import (
+    agrees_with,
+    asked_over_an_absence,
+    dying,
+    folds_alike,
+    ordered,
+    post,
+)
 from tests.integration.services.test_looked_up_tables import APP as LOOKUPS
-from tests.integration.services.test_looked_up_tables import post
 
 COPIES = """
 @app:name('{name}')
@@ -87,15 +91,11 @@ def file(tmp_path: Path) -> File:
 
 async def agrees(cluster: Cluster, app: str, file: File) -> None:
     """Waits until the app's table is the file's."""
-    found: Any = None
 
-    async def same() -> bool:
-        nonlocal found
-        wanted = file.run("SELECT id, full_name, credit, gold FROM customers ORDER BY id")
-        found = await rows_of(cluster, app), wanted
-        return bool(found[0] == found[1])
+    async def held() -> list[tuple[Any, ...]]:
+        return file.run("SELECT id, full_name, credit, gold FROM customers ORDER BY id")
 
-    await until(same, "the copy is what the file has", seen=lambda: found)
+    await agrees_with(cluster, app, held)
 
 
 async def test_a_table_is_loaded_and_followed(cluster_of: Start, file: File) -> None:
@@ -160,22 +160,9 @@ async def test_whoever_dies_the_copy_is_what_the_file_has(
         file.run(TABLE, *(f"INSERT INTO customers VALUES ({i}, 'c', 0, 0, 0)" for i in range(400)))
         text = COPIES.format(name="Busy", store=file.store)
         app = await cluster.deploy(text, replicas=2)
-        stop = asyncio.Event()
-        changing = asyncio.create_task(keep_changing(file, stop))
-        try:
-            for number in range(60):
-                if number == 20:
-                    await cluster.crash(victim)
-                if number == 40:
-                    await cluster.start(victim)
-                await until(partial(sent, cluster, app, number), f"order {number}")
-        finally:
-            stop.set()
-        assert await changing > 0
+        await ordered(cluster, app, partial(keep_changing, file), dying(cluster, victim))
         await agrees(cluster, app, file)
-        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
-        await until(lambda: shown(cluster, app, len(again.rows)), "all rows")
-        assert list(await cluster.published(app)) == list(again.rows)
+        await folds_alike(cluster, app, text)
 
 
 async def test_each_event_gets_what_the_file_had_when_it_came(
@@ -194,32 +181,24 @@ async def test_each_event_gets_what_the_file_had_when_it_came(
     nodes = ("coordinator", "processor-1", "processor-2", "receiver")
     async with cluster_of(*nodes, **setting) as cluster:
         text = LOOKUPS.format(name="Lite", store="datasource='shop',")
-        app = await cluster.deploy(text, replicas=2)
-        await cluster.send(app, "Orders", [[10, 1], [11, 2], [12, 9], [13, 3], [14, 4]])
-        file.run("UPDATE customers SET full_name = 'ann 2' WHERE id = 1")
-        await cluster.send(app, "Orders", [15, 1])
-        await cluster.send(app, "Gold", [[1], [2], [9]])
         other = sqlite3.connect(file.path, isolation_level=None)
-        other.execute("BEGIN EXCLUSIVE")
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert status == 503, answer
-        other.close()
-        file.path.rename(tmp_path / "elsewhere.db")
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert status == 503, answer
-        await cluster.crash(await cluster.active(app))
-        await cluster.settled(app, 1)
-        (tmp_path / "elsewhere.db").rename(file.path)
-        status, answer = await post(cluster, app, "Orders", [16, 1], key="late")
-        assert (status, answer.get("duplicate", False)) == (200, False)
-        rows = await cluster.published_count(app, 9)
-        assert [row.data for row in rows if row.stream == "Found"] == [
-            (10, "ann"), (11, None), (12, None), (13, None), (14, None), (15, "ann 2"),
-            (16, "ann 2"),
-        ]  # fmt: skip
-        assert [row.data for row in rows if row.stream == "Known"] == [(1,), (2,)]
-        again = ReferenceExecutor(plan_of(text)).run_slice(await cluster.taken_in(app))
-        assert list(again.rows) == rows
+
+        async def rename() -> None:
+            file.run("UPDATE customers SET full_name = 'ann 2' WHERE id = 1")
+
+        async def hold() -> None:
+            other.execute("BEGIN EXCLUSIVE")
+
+        async def remove() -> None:
+            other.close()
+            file.path.rename(tmp_path / "elsewhere.db")
+
+        async def bring_back() -> None:
+            (tmp_path / "elsewhere.db").rename(file.path)
+
+        app = await asked_over_an_absence(
+            cluster, text, rename=rename, leave=(hold, remove), come_back=bring_back
+        )
         file.run("DROP TABLE customers")
         status, answer = await post(cluster, app, "Orders", [17, 1])
         assert status == 400
