@@ -103,24 +103,28 @@ def _column(column: pa.Array) -> bytes:
     return np.array([len(one) for one in texts], "<i4").tobytes() + b"".join(texts)
 
 
-@contextmanager
-def siddhi(folder: Path) -> Iterator[Siddhi]:
-    """It runs within the block; its files and its log are in `folder`. NoSiddhiError."""
+def compile_driver(classes: Path) -> None:
+    """Into that folder. NoSiddhiError where jars are missing."""
     wanted = [line.split("/")[-1] for line in LOCK.read_text().splitlines() if line[:1] != "#"]
     if missing := [name for name in wanted if not (JARS / name).is_file()]:
         raise NoSiddhiError(f"{len(missing)} jars of Siddhi are missing: scripts/siddhi {JARS}")
-    java, path = str(java_home() / "bin" / "java"), f"{JARS}/*"
     (compiler,) = JARS.glob("ecj-*.jar")
+    path = ":".join(str(jar) for jar in sorted(JARS.glob("*.jar")))
     subprocess.run(
         [
-            *(java, "-jar", str(compiler), "-17", "-proc:none", "-cp", _listed()),
-            *("-d", str(folder), str(DRIVER)),
+            *(_java(), "-jar", str(compiler), "-17", "-proc:none", "-cp", path),
+            *("-d", str(classes), str(DRIVER)),
         ],
         check=True,
     )
+
+
+@contextmanager
+def siddhi(classes: Path, folder: Path) -> Iterator[Siddhi]:
+    """It runs within the block, by the compiled driver; its files and its log are in `folder`."""
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [java, HEAP, "-cp", f"{folder}:{path}", "Driver"],
+            [_java(), HEAP, "-cp", f"{classes}:{JARS}/*", "Driver"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
         )  # fmt: skip
         try:
@@ -130,5 +134,5 @@ def siddhi(folder: Path) -> Iterator[Siddhi]:
             process.wait()
 
 
-def _listed() -> str:
-    return ":".join(str(jar) for jar in sorted(JARS.glob("*.jar")))
+def _java() -> str:
+    return str(java_home() / "bin" / "java")

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +29,13 @@ from tests.bench.nexmark.run import queries
 from tests.bench.nexmark.run import slices_of as nexmark_slices
 from tests.bench.queries import BENCHES, QUOTES, TRADES, Bench
 from tests.bench.shared import APPS
-from tests.bench.siddhi.engine import NotInSiddhiError, Siddhi, Taken, siddhi
+from tests.bench.siddhi.engine import (
+    NotInSiddhiError,
+    Siddhi,
+    Taken,
+    compile_driver,
+    siddhi,
+)
 from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
 
 TOGETHER: Final = 1_000
@@ -133,19 +139,29 @@ def row_of(name: str, turns: Sequence[Turn], events: int) -> Row:
     }
 
 
-def _cases(runs: int, events: int) -> Iterator[tuple[str, Callable[[Siddhi], list[Turn]], int]]:
-    """Name, what measures it, events of a turn."""
+def _cases(runs: int, events: int) -> dict[str, Callable[[Siddhi], list[Turn]]]:
+    """What measures each query, by name. NEXMark's events are drawn when one of its is asked."""
     shared = [
         Bench(name, f"{TRADES}{QUOTES}{text}", 0.0, two_streams=True, record_events=2_000)
         for name, text in APPS.items()
         if "unique:" not in text
     ]
-    for bench in (*BENCHES, *shared):
-        yield bench.name, partial(going_on, bench, runs=runs, events=events), events
-    slices = nexmark_slices(list(rounds(events // ROUND_EVENTS)))
+    found: dict[str, Callable[[Siddhi], list[Turn]]] = {
+        bench.name: partial(going_on, bench, runs=runs, events=events)
+        for bench in (*BENCHES, *shared)
+    }
+
+    @cache
+    def drawn() -> Slices:
+        return nexmark_slices(list(rounds(events // ROUND_EVENTS)))
+
     for query in queries():
-        measure = partial(anew, query.text, slices, runs=runs)
-        yield f"NEXMark {query.name}", measure, events
+        found[f"NEXMark {query.name}"] = partial(_nexmark, query.text, drawn, runs)
+    return found
+
+
+def _nexmark(text: str, drawn: Callable[[], Slices], runs: int, other: Siddhi) -> list[Turn]:
+    return anew(text, drawn(), other, runs=runs)
 
 
 def siddhi_figures(only: str, runs: int, events: int) -> list[Row]:
@@ -153,20 +169,31 @@ def siddhi_figures(only: str, runs: int, events: int) -> list[Row]:
     prepare_spark_environment()
     print(f"{'':40}{'lockstep':>12}{'siddhi':>12}{'ratio':>8}{'worst':>8}{'rows':>12}  differing")
     found = []
-    for name, measure, sent in _cases(runs, events):
-        if only not in name:
-            continue
-        with tempfile.TemporaryDirectory() as folder, siddhi(Path(folder)) as other:
-            try:
-                row = row_of(name, measure(other), sent)
-            except NotInSiddhiError as error:
-                print(f"{name:40}{str(error)[:120]}", flush=True)
-                continue
-        print(
-            f"{row['name']:40}{row['events_per_second']:12,}{row['siddhi_events_per_second']:12,}"
-            f"{row['ratio']:8}{row['worst_ratio']:8}{row['rows']:12,}  {row['differing_turns']}",
-            flush=True,
-        )
-        found.append(row)
+    wanted = {name: case for name, case in _cases(runs, events).items() if only in name}
+    with tempfile.TemporaryDirectory() as classes:
+        compile_driver(Path(classes))
+        for name, measure in wanted.items():
+            with tempfile.TemporaryDirectory() as folder:
+                row = _row(name, measure, events, Path(classes), Path(folder))
+            if row is not None:
+                found.append(row)
     close_slices()
     return found
+
+
+def _row(
+    name: str, measure: Callable[[Siddhi], list[Turn]], events: int, classes: Path, folder: Path
+) -> Row | None:
+    """Printed; None where Siddhi does not take the query."""
+    with siddhi(classes, folder) as other:
+        try:
+            row = row_of(name, measure(other), events)
+        except NotInSiddhiError as error:
+            print(f"{name:40}{str(error)[:120]}", flush=True)
+            return None
+    print(
+        f"{name:40}{row['events_per_second']:12,}{row['siddhi_events_per_second']:12,}"
+        f"{row['ratio']:8}{row['worst_ratio']:8}{row['rows']:12,}  {row['differing_turns']}",
+        flush=True,
+    )
+    return row
