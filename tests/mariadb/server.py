@@ -56,6 +56,8 @@ class MariadbServer(Server):
             "--no-defaults", f"--basedir={self._usr}", f"--datadir={self.directory / 'data'}",
             f"--lc-messages-dir={self._usr}/share/mysql", "--innodb-buffer-pool-size=32M",
             "--user=root" if os.geteuid() == 0 else "--user=",
+            # A server that starts removes all temporary tables of this folder, others' as well.
+            f"--tmpdir={self.directory}",
         ]  # fmt: skip
 
     async def _prepare(self) -> None:
