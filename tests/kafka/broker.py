@@ -1,8 +1,10 @@
-"""Real Kafka brokers for tests: each also a controller, loopback only, small; one, or three."""
+"""Real Kafka brokers for tests: each also a controller, loopback only, small; one, or three.
+`KAFKA=3` in the environment takes the last of the line before, in place of Kafka 4."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,8 +19,9 @@ from lockstep.embedded.process import Command
 from lockstep.embedded.server import HOST
 from tests.needed import lacking
 
-JARS = Path(sys.prefix) / "kafka"
-LOCK = Path(__file__).with_name("jars.lock")
+OLDER = os.environ.get("KAFKA", "") == "3"
+JARS = Path(sys.prefix) / ("kafka3" if OLDER else "kafka")
+LOCK = Path(__file__).with_name("jars3.lock" if OLDER else "jars.lock")
 
 _CONFIGURATION = """\
 process.roles=broker,controller

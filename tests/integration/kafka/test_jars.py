@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.kafka.broker import absent_jars
+from tests.kafka.broker import JARS, OLDER, absent_jars
 from tests.needed import lacking
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
@@ -19,7 +19,7 @@ def test_jars_that_are_there_need_no_network() -> None:
     if absent_jars():
         lacking("no jars of Kafka's broker: scripts/kafka fetches them from Maven Central")
     done = subprocess.run(
-        [SCRIPTS / "kafka", Path(sys.prefix) / "kafka"],
+        [SCRIPTS / "kafka", JARS, *(["3"] if OLDER else [])],
         env={"PATH": PATH, **NO_WAY_OUT, "CI": "1"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
