@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from lockstep.events import LockstepError, StreamSchema
 from lockstep.mapping.distribution import build_distribution
-from lockstep.mapping.protobuf.methods import with_message
-from lockstep.mapping.registry import sink_mapper, source_mapper
+from lockstep.mapping.grpc_forms import check_form
+from lockstep.mapping.registry import completed, sink_mapper, source_mapper
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
 from lockstep.siddhiql.checking.partners import check_partners
 
@@ -28,7 +28,8 @@ def map_of(annotation: ast.Annotation) -> ast.Annotation | None:
     """The `@map` of a source or sink; of gRPC with the message that its method has. SiddhiQLError
     for one that its service cannot have."""
     maps = annotation.nested("map")
-    return with_message(annotation, maps[0] if maps else None)
+    check_form(annotation, maps[0] if maps else None)
+    return completed(annotation, maps[0]) if maps else None
 
 
 def check_connectors(checked: CheckedApp) -> None:

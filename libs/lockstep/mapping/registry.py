@@ -20,6 +20,9 @@ from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.catalogue.mappers import MapperExtension
 from lockstep.siddhiql.errors import SiddhiQLError
 
+MapCompletion = Callable[[ast.Annotation, ast.Annotation], ast.Annotation]
+"""(source or sink, its `@map`) → the `@map` with what the source or sink says of messages."""
+
 _DEFAULT = ast.Annotation("map", (ast.Element("type", "passThrough"),))
 
 
@@ -45,6 +48,16 @@ def columns_reader(annotation: ast.Annotation, mapper: SourceMapper) -> ColumnsR
         return None
     factory: Callable[[SourceMapper], ColumnsReader] = resolve_name(declared.columns)
     return factory(mapper)
+
+
+def completed(annotation: ast.Annotation, mapping: ast.Annotation) -> ast.Annotation:
+    """The `@map` of that source or sink, with what its format takes from the latter."""
+    name = (mapping.get("type") or "").lower()
+    declared = _declared(ExtensionKind.SOURCE_MAPPER).get(name)
+    if declared is None or not declared.completes:
+        return mapping
+    complete: MapCompletion = resolve_name(declared.completes)
+    return complete(annotation, mapping)
 
 
 def _declared(kind: ExtensionKind) -> dict[str, MapperExtension]:

@@ -22,10 +22,12 @@ HEAVY: Final = {
     "aiohttp",
     "asyncpg",
     "confluent_kafka",
+    "google.protobuf",
     "nats",
     "numba",
     "numpy",
     "pandas",
+    "proto_schema_parser",
     "pyarrow",
     "pyarrow.compute",
     "pyspark",
@@ -39,7 +41,13 @@ try:
 finally:
     sys.stderr.write("\\n" + json.dumps(sorted(sys.modules)))
 """
-APP: Final = "@app:name('Good')\ndefine stream S (a int);\nfrom S[a > 1] select a insert into T;\n"
+APP: Final = """@app:name('Good')
+@source(type='http', @map(type='json'))
+define stream S (a int);
+@sink(type='log')
+define stream T (total long);
+from S[a > 1]#window.length(5) select sum(a) as total insert into T;
+"""
 
 
 def loaded(folder: Path, *arguments: str) -> set[str]:
@@ -63,7 +71,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     ids=lambda arguments: str(arguments[0]),
 )
 def test_a_short_command_loads_nothing_heavy(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """Neither Spark nor the compiler of kernels nor Arrow nor the servers' clients."""
+    """Neither Spark nor the compiler of kernels nor Arrow nor the servers' clients nor Protobuf."""
     (tmp_path / "good.siddhi").write_text(APP)
     assert loaded(tmp_path, *arguments) & HEAVY == set()
 

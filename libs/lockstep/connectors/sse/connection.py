@@ -8,7 +8,8 @@ from typing import Final
 
 import aiohttp
 
-from lockstep.connectors.oauth import TOKEN_URL, AccessToken
+from lockstep.connectors.oauth import TOKEN_URL
+from lockstep.connectors.oauth.token import AccessToken
 from lockstep.connectors.sse.reached import Pause
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import headers_of

@@ -8,6 +8,7 @@ _SCHEMA = texts("class", "schema.def", "descriptor.set", "message", "schema.regi
 
 EXTENSIONS = mappers(
     "protobuf",
+    completes=f"{__name__}.methods:with_message",
     source=(
         f"{__name__}.source:ProtobufSource",
         _SCHEMA + flags("use.protobuf.deserializer", "fail.on.missing.attribute"),

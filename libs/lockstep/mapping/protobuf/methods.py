@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from lockstep.connectors.grpc import CALL, CALL_ANSWER, SERVICE, SERVICE_ANSWER
-from lockstep.connectors.grpc.urls import MethodUrl, method_url, simple_name
+from lockstep.connectors.grpc import CALL_ANSWER, SERVICE_ANSWER
+from lockstep.connectors.grpc.urls import simple_name
+from lockstep.mapping.grpc_forms import TYPES, url_of
 from lockstep.mapping.options import invalid
 from lockstep.mapping.protobuf.options import defined
 from lockstep.mapping.protobuf.types import Method
@@ -13,24 +14,14 @@ from lockstep.siddhiql import ast
 
 ANSWERS: Final = frozenset({CALL_ANSWER, SERVICE_ANSWER})
 """Types whose messages are what a method answers; those of the others are what it takes."""
-TYPES: Final = frozenset({"grpc", SERVICE, CALL, *ANSWERS})
-BYTES: Final = frozenset({"protobuf", "binarypassthrough"})
-URLS: Final = ("publisher.url", "receiver.url")
 PROTOBUF: Final = "protobuf"
 
 
-def with_message(
-    annotation: ast.Annotation, mapping: ast.Annotation | None
-) -> ast.Annotation | None:
-    """The `@map` of a source or sink. Of one of gRPC that is in Protobuf and names no message, with
-    the one that the method takes or answers. SiddhiQLError for a form that the service cannot
-    carry."""
+def with_message(annotation: ast.Annotation, mapping: ast.Annotation) -> ast.Annotation:
+    """The `@map(type='protobuf')` of a source or sink. Of one of gRPC that names no message, with
+    the one that the method takes or answers. SiddhiQLError for a service without that method."""
     kind = (annotation.get("type") or "").lower()
-    if kind not in TYPES:
-        return mapping
-    form = "" if mapping is None else (mapping.get("type") or "").lower()
-    _check_form(annotation, _url_of(annotation), form)
-    if mapping is None or form != PROTOBUF or mapping.get("message") is not None:
+    if kind not in TYPES or mapping.get("message") is not None:
         return mapping
     method = _method_of(annotation, mapping)
     if method is None:
@@ -50,31 +41,10 @@ def service_of(annotation: ast.Annotation) -> str:
     return "" if method is None else method.service
 
 
-def _url_of(annotation: ast.Annotation) -> MethodUrl | None:
-    """The checker has seen that it is one."""
-    text = next((text for name in URLS if (text := annotation.get(name)) is not None), None)
-    return None if text is None else method_url(text, "process")
-
-
-def _check_form(annotation: ast.Annotation, url: MethodUrl | None, form: str) -> None:
-    if url is None or url.is_event_service is (form not in BYTES):
-        return
-    if url.is_event_service:
-        raise invalid(
-            annotation, f"an event of EventService is text, and {form!r} is bytes",
-            "@map(type='json'), or the url of a service of your own",
-        )  # fmt: skip
-    raise invalid(
-        annotation,
-        f"messages of {url.service} are in Protobuf",
-        '@map(type=\'protobuf\', schema.def="""syntax = \'proto3\'; message … service …""")',
-    )
-
-
 def _method_of(annotation: ast.Annotation, mapping: ast.Annotation) -> Method | None:
     """By the url; without one the only method that there is."""
     types = defined(mapping)
-    url = _url_of(annotation)
+    url = url_of(annotation)
     if types is None or (url is None and len(types.methods) != 1):
         return None
     if url is None:

@@ -15,11 +15,13 @@ class MapperExtension(Extension):
     """A mapper: its options, and what maps (`package.module:name`, loaded when an app uses it).
 
     `columns`: of a source's mapper, what reads large payloads of many events without an object for
-    each; empty where nothing does.
+    each; empty where nothing does. `completes`: what gives a `@map` the options that follow from
+    its source or sink; empty where none do.
     """
 
     mapper: str = ""
     columns: str = ""
+    completes: str = ""
 
 
 def texts(*names: str) -> tuple[Parameter, ...]:
@@ -34,9 +36,11 @@ def flags(*names: str) -> tuple[Parameter, ...]:
 
 
 def mappers(
-    name: str, *, source: tuple[str, Options], sink: tuple[str, Options], columns: str = ""
-) -> tuple[MapperExtension, ...]:
-    """The two mappers of a format, each as what maps and its options. `columns`: of the source."""
+    name: str, *, source: tuple[str, Options], sink: tuple[str, Options], columns: str = "",
+    completes: str = "",
+) -> tuple[MapperExtension, ...]:  # fmt: skip
+    """The two mappers of a format, each as what maps and its options. `columns`: of the source;
+    `completes`: of both."""
     return tuple(
         MapperExtension(
             kind,
@@ -44,6 +48,7 @@ def mappers(
             (options if isinstance(options, Overload) else Overload(options),),
             mapper=mapper,
             columns=fast,
+            completes=completes,
         )
         for kind, (mapper, options), fast in (
             (ExtensionKind.SOURCE_MAPPER, source, columns),

@@ -9,7 +9,8 @@ from typing import Final
 
 import aiohttp
 
-from lockstep.connectors.oauth import TOKEN_URL, AccessToken
+from lockstep.connectors.oauth import TOKEN_URL
+from lockstep.connectors.oauth.token import AccessToken
 from lockstep.connectors.tls import context_of
 from lockstep.events import UnavailableError
 from lockstep.events.unreached import why_unreached

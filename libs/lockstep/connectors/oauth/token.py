@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final
 
 import aiohttp
 
+from lockstep.connectors.oauth import TOKEN_URL
 from lockstep.events import UnavailableError
 from lockstep.events.unreached import why_unreached
-
-TOKEN_URL: Final = "token.url"
 
 
 class AccessToken:
