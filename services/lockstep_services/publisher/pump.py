@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from lockstep.bus import Bus, OutputEntry, OutputLog
+from lockstep.bus import Bus, OutputEntry
 from lockstep.clock import Clock
 from lockstep.control import AppView, Condition, ConnectorHealth, SinkStatus, sink_element
 from lockstep.control.merged import ENTRY_ROWS
@@ -33,13 +33,15 @@ from lockstep_services.publisher.fleet_log import FleetLog, position_of
 from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
 from lockstep_services.publisher.reading import Waiting, read_batch, read_gathered
 from lockstep_services.publisher.retrying import retry_pause_ms
+from lockstep_services.publisher.sharing import SharedLog, SharedReads
 
 HELD_WAIT_MS: Final = 3_000
 CURSOR_EVERY_MS: Final = 5_000
 
 
 class Pump:
-    """One sink's delivery. `run` in one supervised task. `fleet`: the app, if it is one."""
+    """One sink's delivery. `run` in one supervised task. `source`: what all sinks of the app read,
+    or the app itself, where it is a fleet."""
 
     def __init__(
         self,
@@ -51,12 +53,13 @@ class Pump:
         metrics: Metrics,
         log: Logger,
         node: str,
-        fleet: AppView | None = None,
+        source: SharedReads | AppView,
         traces: Traces = NO_TRACES,
     ) -> None:
         self._traces = traces
         self.sink = sink
-        self._fleet = fleet
+        self._source = source
+        self._is_fleet = isinstance(source, AppView)
         self._bus = bus
         self._keeper = keeper
         self._clock = clock
@@ -98,7 +101,7 @@ class Pump:
     def status(self, log_end: int) -> SinkStatus:
         """How it is doing."""
         binding = self.sink.binding
-        reached = self.cursor if self._fleet is None else position_of(self.cursor)
+        reached = position_of(self.cursor) if self._is_fleet else self.cursor
         lately = self._recent.read(self._clock.monotonic_ms())
         return SinkStatus(
             binding.app, binding.name, reached, log_end, self._condition.trouble,
@@ -122,14 +125,15 @@ class Pump:
             await self.sink.close()
 
     async def _deliver_while_held(self) -> None:
-        if self._fleet is None:
-            await self._deliver_from(await self._bus.output_log(self.sink.binding.log))
+        source = self._source
+        if isinstance(source, SharedReads):
+            await self._deliver_from(source.for_sink())
             return
         rows = ENTRY_ROWS if self.sink.at_once is None else FIRST_ROWS
-        log = FleetLog(self._bus, self._fleet, self._clock, entry_rows=rows)
+        log = FleetLog(self._bus, source, self._clock, entry_rows=rows)
         await run_until(partial(self._deliver_from, log), log.run)
 
-    async def _deliver_from(self, log: OutputLog | FleetLog) -> None:
+    async def _deliver_from(self, log: SharedLog | FleetLog) -> None:
         try:
             await self._open(log)
             while self._may:
@@ -143,7 +147,7 @@ class Pump:
         finally:
             self.is_open = False
 
-    async def _waiting(self, log: OutputLog | FleetLog) -> Waiting:
+    async def _waiting(self, log: SharedLog | FleetLog) -> Waiting:
         """What is to be delivered next."""
         most = self._settings.batch_max_rows
         gathering = self.sink.gathering
@@ -173,7 +177,7 @@ class Pump:
                 raise UnavailableError("the sink is not open", where=self.sink.binding.key)
             await self.sink.deliver(Batch(self.cursor, rows))
 
-    async def _open(self, log: OutputLog | FleetLog) -> None:
+    async def _open(self, log: SharedLog | FleetLog) -> None:
         attempt = 0
         while True:
             try:
@@ -181,7 +185,7 @@ class Pump:
                 break
             except UnavailableError as error:
                 attempt = await self._wait(attempt + 1, error)
-        if self._fleet is None and position_of(self.cursor):
+        if not self._is_fleet and position_of(self.cursor):
             raise UnavailableError(
                 "the sink stands in the output of a fleet, which this app was or is about to be",
                 where=self.sink.binding.key,

@@ -35,6 +35,7 @@ from lockstep_services.publisher.batch.scheduler import Scheduler
 from lockstep_services.publisher.build import Answering, Refused, SinkFactory
 from lockstep_services.publisher.fleet_trimming import FleetTrimmer
 from lockstep_services.publisher.pump import Pump
+from lockstep_services.publisher.sharing import SharedReads
 from lockstep_services.publisher.sinks.service import Receivers
 from lockstep_services.publisher.trimming import Trimmer
 
@@ -261,6 +262,8 @@ class Publisher:
         delivery = _AppDelivery(
             view, keeper, self._factory.secrets_of(view), context.clock.now_ms()
         )
+        opens = partial(context.world.bus.output_log, view.log)
+        source = SharedReads(opens, context.clock) if view.fleet is None else view
         for sink in self._factory.sinks_of(view):
             if isinstance(sink, Refused):
                 context.log.error("sink refused", sink=sink.binding.key, error=str(sink.error))
@@ -268,8 +271,7 @@ class Publisher:
                 continue
             pump = Pump(
                 sink, context.world.bus, keeper, context.clock, context.settings.publisher,
-                context.metrics, context.log, context.node, None if view.fleet is None else view,
-                context.traces,
+                context.metrics, context.log, context.node, source, context.traces,
             )  # fmt: skip
             delivery.pumps.append(pump)
             context.tasks.supervise(f"pump-{sink.binding.key}", pump.run)

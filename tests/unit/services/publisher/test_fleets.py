@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,6 +27,7 @@ from lockstep_services.publisher.contract import SinkBinding
 from lockstep_services.publisher.fleet_log import FLEET_CURSORS
 from lockstep_services.publisher.fleet_trimming import FleetTrimmer
 from lockstep_services.publisher.pump import Pump
+from lockstep_services.publisher.sharing import SharedReads
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
 from lockstep_services.publisher.sinks.lanes import MessageLane
 from tests.fleets import Unit, fleet_view, row, single_view, units_of
@@ -61,9 +63,10 @@ class World:
         sink = StoredCursorSink(
             binding, self.cursors, build_distribution(schema, annotation), [lane]
         )
+        shared = SharedReads(partial(self.bus.output_log, view.log), self.clock)
         return Pump(
             sink, self.bus, self._keeper(), self.clock, SETTINGS.publisher, Metrics(),
-            get_logger(), "node", None if view.fleet is None else view,
+            get_logger(), "node", shared if view.fleet is None else view,
         )  # fmt: skip
 
     def _keeper(self) -> Any:
