@@ -89,6 +89,15 @@ def revision(app: str, position: int, *, verified: bool = True, epoch: int = 1) 
     return Revision(identity, app, "main", 0, "v1", position, position * 10, 3, verified, epoch)
 
 
+async def _beside(store: Store, address: str | Path | None) -> Store:
+    """The same store in another process; of memory there is one alone."""
+    if address is None:
+        return store
+    if isinstance(address, Path):
+        return FileStore(address)
+    return await PostgresStore.connect(address, max_connections=1, statement_timeout_ms=PATIENCE_MS)
+
+
 async def test_a_deployment_comes_back_as_it_was_put(store: Store, app: str) -> None:
     """put, get and list agree to the last field."""
     epoch = await _epoch(store, app)
@@ -96,6 +105,55 @@ async def test_a_deployment_comes_back_as_it_was_put(store: Store, app: str) -> 
     assert await store.deployments.put(wanted, epoch=epoch) == Written()
     assert await store.deployments.get(app) == wanted
     assert wanted in await store.deployments.list()
+
+
+async def test_what_others_write_is_seen_at_once(
+    store: Store, address: str | Path | None, app: str
+) -> None:
+    """Lists that were read before do not hide it, whoever has written and whatever it was."""
+    epoch, listed = await _epoch(store, app), store.deployments
+    other = await _beside(store, address)
+    try:
+        writing = other.deployments
+        assert not [one for one in await listed.list() if one.app == app]
+        for generation in (1, 2, 3):
+            wanted = deployment(app, generation)
+            assert await writing.put(wanted, epoch=epoch) == Written()
+            assert [one for one in await listed.list() if one.app == app] == [wanted]
+            nodes = (f"n{generation}", "n")
+            assert await writing.put_placement(app, nodes, epoch=epoch) == Written()
+            assert tuple((await listed.placements())[app]) == nodes
+        assert await writing.remove(app, epoch=epoch) == Written()
+        assert not [one for one in await listed.list() if one.app == app]
+        assert app not in await listed.placements()
+        again = replace(deployment(app), life=Life(2_000, 1))
+        assert await writing.put(again, epoch=epoch) == Written()
+        assert [one for one in await listed.list() if one.app == app] == [again]
+    finally:
+        if other is not store:
+            await other.close()
+
+
+@pytest.mark.servers
+async def test_postgres_gives_the_same_until_something_changes(
+    servers: EmbeddedServers, app: str
+) -> None:
+    """While nothing changes, nothing is read: not even of a thousand apps."""
+    store = await PostgresStore.connect(
+        servers.postgres_dsn, max_connections=3, statement_timeout_ms=PATIENCE_MS
+    )
+    try:
+        epoch, there = await _epoch(store, app), store.deployments
+        await there.put(deployment(app), epoch=epoch)
+        await there.put_placement(app, ["n"], epoch=epoch)
+        listed, placed = await there.list(), await there.placements()
+        assert await there.list() is listed
+        assert await there.placements() is placed
+        await there.put_placement(app, ["m"], epoch=epoch)
+        assert await there.list() is listed
+        assert (await there.placements())[app] == ("m",)
+    finally:
+        await store.close()
 
 
 async def test_a_generation_cannot_be_skipped_or_written_twice(store: Store, app: str) -> None:

@@ -65,6 +65,8 @@ class Catalogue:
         self._log = log
         self._poll_ms = poll_ms
         self._views: dict[str, AppView] = {}
+        self._found: Sequence[Deployment] | None = None
+        self._put: Mapping[str, str] | None = None
         self._placements: dict[str, tuple[str, ...]] = {}
         self._refused: dict[str, str] = {}
         self._has_parser = False
@@ -138,6 +140,26 @@ class Catalogue:
             await self._offload.run(lambda: self._plans.of(ANY_APP))
             self._has_parser = True
         found = await self._deployments.list()
+        # The store gives what it gave before where nothing has changed since.
+        is_known = found is self._found
+        views = self._views if is_known else await self._viewed(found)
+        if self._metrics is not None:
+            put = await self._deployments.levels()
+            if not is_known or put != self._put:
+                self._put = put
+                levels = {app: level_of(view.plan, put) for app, view in views.items()}
+                self._metrics.set_levels(levels)
+        read = await self._deployments.placements()
+        placements = {app: tuple(nodes) for app, nodes in read.items()}
+        pauses = await self._read_pauses()
+        self._found = found
+        if (views, placements, pauses) != (self._views, self._placements, self._pauses):
+            self._views, self._placements, self._pauses = views, placements, pauses
+            self.changes += 1
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def _viewed(self, found: Sequence[Deployment]) -> dict[str, AppView]:
         views: dict[str, AppView] = {}
         for deployment in found:
             known = self._views.get(deployment.app)
@@ -145,17 +167,7 @@ class Catalogue:
                 views[deployment.app] = known
             elif (view := await self._view(deployment)) is not None:
                 views[deployment.app] = view
-        if self._metrics is not None:
-            put = await self._deployments.levels()
-            self._metrics.set_levels({app: level_of(view.plan, put) for app, view in views.items()})
-        read = await self._deployments.placements()
-        placements = {app: tuple(nodes) for app, nodes in read.items()}
-        pauses = await self._read_pauses()
-        if (views, placements, pauses) != (self._views, self._placements, self._pauses):
-            self._views, self._placements, self._pauses = views, placements, pauses
-            self.changes += 1
-            self._changed.set()
-            self._changed = asyncio.Event()
+        return views
 
     async def _read_pauses(self) -> dict[tuple[str, str], Pause]:
         if not self._heeds_pauses:

@@ -115,6 +115,8 @@ class Board:
         self.leaving: dict[str, list[str]] = {}
         self.reasons: dict[str, Reason] = {}
         self.moves: list[Move] = []
+        self.moving = 0
+        """How many units have moves under way."""
         known = facts.loads.values()
         self._unknown_load = sum(known) // len(known) if known else 0
         self.loads = Counter(dict.fromkeys(self.nodes, 0))
@@ -123,6 +125,7 @@ class Board:
         for unit, replicas in self.wanted.items():
             living = [node for node in facts.placements.get(unit, ()) if node in self.nodes]
             self.targets[unit], self.leaving[unit] = living[:replicas], living[replicas:]
+            self.moving += bool(self.leaving[unit])
             for node in self.targets[unit]:
                 self._count(unit, node, 1)
             leader = facts.leaders.get(unit)
@@ -153,10 +156,11 @@ class Board:
             for unit in self.wanted
         )
 
-    @property
-    def moving(self) -> int:
-        """How many moves are under way."""
-        return sum(bool(nodes) for nodes in self.leaving.values())
+    def release(self, unit: str) -> None:
+        """The moves of a unit have come to their end."""
+        self.moving -= bool(self.leaving[unit])
+        self.leaving[unit].clear()
+        self.reasons[unit] = Reason.RELEASED
 
     def crowding(self, nodes: Iterable[str]) -> tuple[int, int]:
         """How unevenly a unit's nodes are spread over hosts, then over zones; less is better."""
@@ -188,6 +192,7 @@ class Board:
         """`to` becomes a target in the place of `source`, which is leaving from now on."""
         targets = self.targets[unit]
         targets[targets.index(source)] = to
+        self.moving += not self.leaving[unit]
         self.leaving[unit].append(source)
         self._count(unit, source, -1)
         self._count(unit, to, 1)

@@ -18,8 +18,7 @@ def end_moves(board: Board) -> list[HandOver]:
     for unit, leaving in board.leaving.items():
         leader = board.facts.leaders.get(unit)
         if leaving and board.is_ready(unit):
-            leaving.clear()
-            board.reasons[unit] = Reason.RELEASED
+            board.release(unit)
         is_drained = leader in board.nodes and leader not in board.open
         must_give = leader in leaving and board.all_ready(unit)
         if leader is not None and (is_drained or must_give):

@@ -1,4 +1,4 @@
-"""How often the catalogue reads all that is deployed."""
+"""How often the catalogue reads all that is deployed, and that it looks at what has changed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.control import Catalogue
 from lockstep.control.messages import DEPLOYMENTS_CHANGED
+from lockstep.events import Life, UnavailableError
 from lockstep.frame import Tasks
 from lockstep.plan import Plans
-from lockstep.telemetry import get_logger
+from lockstep.store import Deployment
+from lockstep.telemetry import Level, Metrics, get_logger
 
 T = TypeVar("T")
 
@@ -67,3 +69,73 @@ async def test_reading_leaves_time_for_other_work(takes_ms: int, fewest: int, mo
         await clock.advance_ms(10)
     assert fewest <= store.reads <= most
     await asyncio.wait_for(tasks.stop_all(), 30)
+
+
+class SameStore:
+    """Gives the very same list until another one is put, as PostgreSQL's does."""
+
+    def __init__(self) -> None:
+        self.listed: tuple[Deployment, ...] = ()
+        self.put: dict[str, str] = {}
+        self.is_away = False
+
+    async def list(self) -> tuple[Deployment, ...]:
+        """What was put last."""
+        return self.listed
+
+    async def levels(self) -> dict[str, str]:
+        """What was put; UnavailableError when it is away."""
+        if self.is_away:
+            raise UnavailableError("away")
+        return self.put
+
+    async def placements(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+
+def deployed(app: str) -> Deployment:
+    """An app."""
+    text = f"@app:name('{app}') define stream S (a int); from S select a insert into T;"
+    return Deployment(app, text, app, Life(1_000, 1), 1, 1_000)
+
+
+def watched(store: SameStore) -> tuple[Catalogue, Metrics]:
+    """A catalogue over it."""
+    clock = VirtualClock()
+    deployments: Any = store
+    offload: Any = Here()
+    metrics = Metrics()
+    topics = MemoryBus(MemoryCarrier(clock)).topics
+    catalogue = Catalogue(
+        deployments, topics, clock, get_logger(), offload, Plans(),
+        poll_ms=60_000, metrics=metrics,
+    )  # fmt: skip
+    return catalogue, metrics
+
+
+async def test_a_level_counts_though_no_deployment_has_changed() -> None:
+    """Of a list that is the one of before, the levels are not."""
+    store = SameStore()
+    catalogue, metrics = watched(store)
+    store.listed = (deployed("A"),)
+    await catalogue.refresh()
+    assert metrics.level("A") is Level.BASIC
+    store.put = {"A": "OFF"}
+    await catalogue.refresh()
+    assert metrics.level("A") is Level.OFF
+    assert catalogue.changes == 1
+
+
+async def test_a_new_list_counts_though_the_store_was_away_in_between() -> None:
+    """What was read of it before it failed is read again."""
+    store = SameStore()
+    catalogue, _ = watched(store)
+    await catalogue.refresh()
+    store.listed, store.is_away = (deployed("A"),), True
+    with pytest.raises(UnavailableError):
+        await catalogue.refresh()
+    assert not catalogue.views
+    store.is_away = False
+    await catalogue.refresh()
+    assert [view.deployment.app for view in catalogue.views] == ["A"]

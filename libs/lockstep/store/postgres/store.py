@@ -7,6 +7,7 @@ import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from types import MappingProxyType
 from typing import Any, Self
 
 from lockstep.events import Fault, LockstepError, UnavailableError
@@ -20,6 +21,7 @@ from lockstep.store.postgres.batch import PostgresBatch
 from lockstep.store.postgres.connection import available, open_pool
 from lockstep.store.postgres.epochs import DEPLOYMENTS_EPOCH, PRESENT_EPOCH, pass_epoch
 from lockstep.store.postgres.figures import PostgresFailovers, PostgresFigures
+from lockstep.store.postgres.unchanged import Unchanged
 from lockstep.store.rules import purgeable
 from lockstep.store.stored import StoredDeployment
 from lockstep.store.versions import Deploying
@@ -90,6 +92,8 @@ class PostgresDeployments:
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool
+        self._deployed = Unchanged(pool, "deployments", self._read_deployed)
+        self._placed = Unchanged(pool, "placements", self._read_placed)
 
     async def put(
         self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
@@ -125,11 +129,14 @@ class PostgresDeployments:
 
     async def list(self) -> Sequence[Deployment]:
         async with available():
-            rows = await self._pool.fetch(
-                f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
-                " where not removed order by app"
-            )
-        return [StoredDeployment(**row).deployment for row in rows]
+            return await self._deployed.get()
+
+    async def _read_deployed(self) -> Sequence[Deployment]:
+        rows = await self._pool.fetch(
+            f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
+            " where not removed order by app"
+        )
+        return tuple(StoredDeployment(**row).deployment for row in rows)
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
         purged = [(versions.PURGE, app)] if purge else []
@@ -163,8 +170,11 @@ class PostgresDeployments:
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
         async with available():
-            rows = await self._pool.fetch("select app, nodes from lockstep.placements")
-        return {row["app"]: tuple(row["nodes"]) for row in rows}
+            return await self._placed.get()
+
+    async def _read_placed(self) -> Mapping[str, Sequence[str]]:
+        rows = await self._pool.fetch("select app, nodes from lockstep.placements")
+        return MappingProxyType({row["app"]: tuple(row["nodes"]) for row in rows})
 
     async def put_drained(self, node: str, *, drained: bool, epoch: int) -> Written | Stale:
         change = (

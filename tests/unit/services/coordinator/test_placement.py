@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep_services.coordinator.board import Facts, HandOver, Node, Reason, Rules, Wanted
+from lockstep_services.coordinator.board import (
+    Board,
+    Facts,
+    HandOver,
+    Node,
+    Reason,
+    Rules,
+    Wanted,
+)
 from lockstep_services.coordinator.placement import (
     Decision,
     Placed,
@@ -115,6 +123,20 @@ def test_a_node_that_joins_gets_its_share_step_by_step() -> None:
     assert handed == HandOver("x", "b", "a", Reason.RELEASED)
     led = replace(ready, leaders={**ready.leaders, "x": "a"})
     assert decide(led, Rules(max_moves=1)).placed[0] == Placed("x", ("c", "a"), Reason.RELEASED)
+
+
+def test_moves_are_counted_from_their_beginning_to_their_end() -> None:
+    """A unit that moves two replicas counts once."""
+    board = Board(facts(["a", "b", "c", "d"], APPS, {"x": ["a", "b"], "y": ["a", "b", "c"]}))
+    assert board.moving == 1
+    board.move("x", "a", "c", Reason.LOAD)
+    board.move("x", "b", "d", Reason.LOAD)
+    assert board.moving == 2
+    board.release("x")
+    board.release("x")
+    assert board.moving == 1
+    board.release("y")
+    assert board.moving == 0
 
 
 def test_a_move_whose_new_node_dies_is_taken_back() -> None:
