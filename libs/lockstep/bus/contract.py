@@ -223,13 +223,15 @@ class Ingress(Protocol):
 @dataclass(frozen=True, slots=True)
 class Mail:
     """A message of a mailbox. `id`: stable across redeliveries, or given by its sender; None: it
-    has none, and comes once. `acknowledge` when it need not come again."""
+    has none, and comes once. `acknowledge` when it need not come again. `refused`: why it cannot be
+    taken."""
 
     subject: str
     payload: bytes
     headers: Mapping[str, str]
     id: str | None
     acknowledge: Callable[[], Awaitable[None]]
+    refused: str = ""
 
 
 class Mailbox(Protocol):

@@ -24,13 +24,15 @@ class Received:
     """One message. `id`: stable when the message comes again, so that its events count once.
 
     `properties` are what `trp:name` of `@attributes` reads. `acknowledge` is called when the
-    message need not come again.
+    message need not come again. `refused`: why nobody can take it, whatever its form; then it
+    becomes a dead letter, with the payload as far as there is one.
     """
 
     payload: bytes
     properties: Mapping[str, str] = field(default_factory=dict)
     id: str | None = None
     acknowledge: Callable[[], Awaitable[None]] = _unasked
+    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,5 +68,6 @@ class CarriedMailbox:
 
     def _mail(self, message: Received) -> Mail:
         return Mail(
-            self._name, message.payload, message.properties, message.id, message.acknowledge
-        )
+            self._name, message.payload, message.properties, message.id, message.acknowledge,
+            message.refused,
+        )  # fmt: skip

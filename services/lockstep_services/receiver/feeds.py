@@ -247,6 +247,7 @@ def _messages(source: Source, found: Sequence[Mail]) -> list[BusMessage]:
             None if mail.id is None else f"{source.name}/{mail.id}",
             mail.acknowledge,
             source.number,
+            mail.refused,
         )
         for mail in found
     ]

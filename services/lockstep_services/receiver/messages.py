@@ -32,7 +32,8 @@ from lockstep_services.receiver.values import FieldError
 
 @dataclass(frozen=True, slots=True)
 class BusMessage:
-    """One message for a stream; `source`: the source it came by, or None for the ingress."""
+    """One message for a stream; `source`: the source it came by, or None for the ingress.
+    `refused`: why that source says that it cannot be taken."""
 
     app: str
     stream: str
@@ -41,6 +42,7 @@ class BusMessage:
     key: str | None
     acknowledge: Callable[[], Awaitable[None]]
     source: int | None = None
+    refused: str = ""
 
 
 class Transfer:
@@ -53,7 +55,7 @@ class Transfer:
     async def all(self, messages: Sequence[BusMessage]) -> None:
         """In order. Errors: UnavailableError, and what is not the sender's fault."""
         for message in messages:
-            if message.source is not None:
+            if message.source is not None and not message.refused:
                 app, stream = message.app, message.stream
                 await self._acceptor.bring_schemas(app, stream, message.source, message.payload)
         # Started in order, they reach the intake in order.
@@ -67,6 +69,8 @@ class Transfer:
     async def _one(self, message: BusMessage) -> None:
         content_type = message.headers.get("Content-Type", JSON)
         try:
+            if message.refused:
+                raise MalformedBodyError(message.refused)
             sending = Sending(
                 content_type,
                 _timestamp(message),

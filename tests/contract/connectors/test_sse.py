@@ -260,23 +260,30 @@ async def test_types_of_events_are_chosen_and_headers_sent() -> None:
     assert headers["Authorization"] == encode_basic_auth("u", "p")
 
 
-@pytest.mark.parametrize(
-    ("script", "says"),
-    [
-        (Scripted(b"{}", content_type="application/json"), "answered 200, application/json: {}"),
-        (Scripted(b"data: a\n\ndata: " + b"x" * 50 + b"\n\n"), "more than 40 bytes: max.event"),
-    ],
-)
-async def test_what_is_no_stream_of_events_is_told(script: Scripted, says: str) -> None:
-    """Behind what could be read."""
-    async with script.serving() as url:
-        options = {"receiver.url": url, "max.event.bytes": "40"}
-        source = SseSource(options, place(PassingNote()))
-        if b"data: a" in script.text:
-            assert [one.payload for one in await taken(source, 1)] == [b"a"]
-        with pytest.raises(OSError, match=says):
+async def test_what_is_no_stream_of_events_is_told() -> None:
+    """With the beginning of what came in its place."""
+    async with Scripted(b"{}", content_type="application/json").serving() as url:
+        source = SseSource({"receiver.url": url}, place(PassingNote()))
+        with pytest.raises(OSError, match=r"answered 200, application/json: \{\}"):
             await source.read(max_messages=9, wait_ms=WAIT_MS)
         await source.close()
+
+
+async def test_what_is_too_large_is_refused_and_the_others_are_taken() -> None:
+    """The source goes on behind it."""
+    note = PassingNote()
+    text = b"id: 1\ndata: a\n\nid: 2\ndata: " + b"x" * 50 + b"\n\nid: 3\ndata: b\n\n"
+    async with Scripted(text).serving() as url:
+        options = {"receiver.url": url, "max.event.bytes": "40"}
+        source = SseSource(options, place(note))
+        found = await taken(source, 3)
+        why = "the event has more than 40 bytes: max.event.bytes"
+        assert [one.refused for one in found] == ["", why, ""]
+        assert [one.payload for one in found] == [b"a", b"x" * 50, b"b"]
+        for one in found:
+            await one.acknowledge()
+        await source.close()
+    assert '"id": "3"' in await note.get()
 
 
 async def test_a_server_that_says_nothing_is_left() -> None:

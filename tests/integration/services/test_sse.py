@@ -17,6 +17,14 @@ SECOND = """
 define stream In (n int, id string);
 from In select n, id insert into Out;
 """
+WORDS = "@app:name('Words') define stream In (w string); from In select w insert into Out;"
+SHORT = """
+@app:name('Short')
+@source(type='sse', receiver.url='{url}', event.types='message', last.event.id='0.0',
+        max.event.bytes='1000', @map(type='json', @attributes(w='$.event.w')))
+define stream In (w string);
+from In select w insert into Out;
+"""
 SOURCE = "source:In.0.sse"
 
 
@@ -65,6 +73,22 @@ async def test_rows_at_the_presenter_are_events_of_another_app_each_once(
         await cluster.start("presenter", LOCKSTEP_SERVER__PORT=port)
         assert await numbers(cluster, second, 75) == list(range(75))
         assert await until(lambda: _noted(cluster, second), "a note of the last row")
+
+
+async def test_an_event_that_is_too_large_becomes_a_dead_letter(cluster_of: Start) -> None:
+    """The letter says why and shows its beginning; those behind it are taken."""
+    async with cluster_of(*NODES) as cluster:
+        first = await cluster.deploy(WORDS)
+        url = f"{cluster.url('presenter')}/v1/apps/Words/streams/Out/sse"
+        second = await cluster.deploy(SHORT.format(url=url))
+        await state(cluster, second, SOURCE, "running")
+        for word in ("one", "x" * 2_000, "two"):
+            await cluster.send(first, "In", [[word]])
+        rows = await cluster.published_count(second, 2)
+        assert [row.data[0] for row in rows] == ["one", "two"]
+        (letter,) = await cluster.watcher.bus.dead_letters.read(second)
+        assert "the event has more than 1000 bytes: max.event.bytes" in letter.letter.reason
+        assert b"x" * 500 in letter.letter.payload
 
 
 async def _noted(cluster: Cluster, app: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.connectors.sse.events import Parser, ServerEvent, TooLargeError
+from lockstep.connectors.sse.events import SHOWN_BYTES, Parser, ServerEvent
 from lockstep.connectors.sse.reached import LONGEST_PAUSE_MS, LONGEST_WISH_MS, Pause, Reached
 
 
@@ -64,16 +64,51 @@ def test_the_server_says_how_long_to_wait() -> None:
     assert parser.retry_ms == 1_500
 
 
+LONG = b"x" * (SHOWN_BYTES + 30)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 10**6])
 @pytest.mark.parametrize(
-    "text", [b"data: " + b"x" * 20, b"data: 12345\ndata: 67890\n", b": " + b"x" * 20]
+    ("text", "shown"),
+    [
+        (b"data: " + b"x" * 20, b"x"),
+        (b"data: 12345\ndata: 67890", b"12345\n6789"),
+        (b"data: 12345\ndata: 67890\ndata: 1", b"12345\n6789"),
+        (b"data: 1234567890\ndata: 1", b"1234567890\n"),
+        (b"event: " + b"x" * 20, b""),
+        (b"data: " + LONG, b"x"),
+    ],
 )
-def test_what_is_larger_than_the_limit_is_told_behind_what_is_not(text: bytes) -> None:
-    """One line, several, a comment without an end."""
+def test_what_is_larger_than_the_limit_is_refused(text: bytes, shown: bytes, piece: int) -> None:
+    """One line, several, a name; in whatever pieces it comes. All others are taken."""
     parser = Parser("", 10)
-    found = parser.feed(b"data: a\n\n" + text)
-    assert next(found).data == b"a"
-    with pytest.raises(TooLargeError, match=r"more than 10 bytes: max\.event\.bytes"):
-        list(found)
+    stream = b"id: 1\ndata: a\n\nid: 2\n" + text + b"\n\nid: 3\ndata: b\n\n"
+    pieces = [stream[at : at + piece] for at in range(0, len(stream), piece)]
+    first, large, last = [event for one in pieces for event in parser.feed(one)]
+    assert [(one.id, one.data, one.refused) for one in (first, last)] == [
+        ("1", b"a", ""),
+        ("3", b"b", ""),
+    ]
+    assert large.refused == "the event has more than 10 bytes: max.event.bytes"
+    assert large.id == "2"
+    assert large.data is not None
+    assert large.data.startswith(shown)
+    assert len(large.data) <= SHOWN_BYTES
+
+
+def test_an_id_that_is_too_large_is_none() -> None:
+    """Half of it would be another one; the event says why it is refused."""
+    parser = Parser("0", 10)
+    pieces = [b"id: ", b"1" * 9, b"1" * 9, b"1", b"\ndata: a\n\n"]
+    (large,) = [event for one in pieces for event in parser.feed(one)]
+    assert (large.id, large.last_id, large.refused[:20]) == (None, "0", "the event has more t")
+
+
+def test_a_comment_may_be_of_any_size() -> None:
+    """Nobody reads it, and nothing keeps it."""
+    parser = Parser("", 10)
+    found = [*parser.feed(b": " + LONG), *parser.feed(LONG + b"\ndata: a\n\n")]
+    assert [(one.data, one.refused) for one in found] == [(b"a", "")]
 
 
 def test_one_goes_on_behind_the_first_event_that_is_not_durable() -> None:
