@@ -28,8 +28,8 @@ class JavaScriptError(Exception):
 
 
 def compile_body(name: str, body: str) -> Callable[[list[Any]], Any]:
-    """The function. JavaScriptError for a body that is no JavaScript. The machine is loaded when
-    it is asked for: most processes have none."""
+    """The function. JavaScriptError for a body that is no JavaScript."""
+    # The machine is a compiler of WebAssembly, which most processes never need.
     from lockstep.functions.javascript_engine import Machine, ProgramRefusedError
 
     prelude = _PRELUDE.read_text("utf-8")

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import re2
+
 from lockstep.functions.regex_trees import Cost, Unsupported, costs, may_be_empty, parsed, written
 from lockstep.operators.limits import LimitError
 
@@ -38,9 +40,6 @@ class Pattern:
 
     def _compiled(self, *, exact: bool) -> Any:
         """RE2's form; `exact`: what groups have, and where a match ends, is the same, too."""
-        # A library for texts that may run away: most apps never load it.
-        import re2
-
         if exact and may_be_empty(self._tree):
             return None
         options = re2.Options()

@@ -10,11 +10,12 @@ all rights of the process, and like everything here must give every replica the 
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lockstep.siddhiql.catalogue.core import ENTRY_POINTS
 
@@ -28,13 +29,50 @@ def modules() -> tuple[ModuleType, ...]:
     return tuple(entry.load() for entry in entries)
 
 
-def folders(package: str, name: str) -> dict[tuple[str, str], Any]:
-    """What the folders of a concept's package carry under `name`, each in its `meaning`."""
-    found: dict[tuple[str, str], Any] = {}
+class Folders(Mapping[tuple[str, str], _Factory]):
+    """What the folders of a concept's package carry under `name`, each in its `meaning`, and what
+    installed extensions do.
+
+    A meaning is loaded when somebody looks up what its folder declares, all when somebody iterates.
+    ValueError for an extension that carries what a folder declares.
+    """
+
+    def __init__(self, package: str, name: str) -> None:
+        self._name = name
+        self._folders = dict(_declared(package))
+        self._installed: dict[tuple[str, str], _Factory] = {}
+        for module in modules():
+            for key, factory in getattr(module, name, {}).items():
+                if key in self._folders or key in self._installed:
+                    raise _clash(module, key, name)
+                self._installed[key] = factory
+
+    def __getitem__(self, key: tuple[str, str]) -> _Factory:
+        if key in self._installed:
+            return self._installed[key]
+        return self._meaning(self._folders[key])[key]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for folder in dict.fromkeys(self._folders.values()):
+            yield from self._meaning(folder)
+        yield from self._installed
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _meaning(self, folder: str) -> Mapping[tuple[str, str], _Factory]:
+        found: Mapping[tuple[str, str], _Factory] = getattr(
+            import_module(f"{folder}.meaning"), self._name
+        )
+        return found
+
+
+def _declared(package: str) -> Iterator[tuple[tuple[str, str], str]]:
+    """(namespace or "", name) and the folder that declares it, of each folder of the package."""
     for folder in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
         if folder.ispkg:
-            found.update(getattr(import_module(f"{folder.name}.meaning"), name))
-    return found
+            for each in import_module(folder.name).EXTENSIONS:
+                yield (each.namespace or "", each.name), folder.name
 
 
 def extended(
@@ -45,6 +83,10 @@ def extended(
     for module in modules():
         for key, factory in getattr(module, name, {}).items():
             if key in merged:
-                raise ValueError(f"{module.__name__}: {':'.join(key)} stands in {name} already")
+                raise _clash(module, key, name)
             merged[key] = factory
     return merged
+
+
+def _clash(module: ModuleType, key: tuple[str, str], name: str) -> ValueError:
+    return ValueError(f"{module.__name__}: {':'.join(key)} stands in {name} already")

@@ -6,16 +6,14 @@ with EventError: then the chunk is dropped (semantics 18).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lockstep.functions.plugins import extended, folders
+from lockstep.functions.plugins import Folders
 from lockstep.operators.contract import Context
 from lockstep.siddhiql.catalogue import Argument
 
 FunctionFactory = Callable[[Sequence[Argument], Context], Callable[..., Any]]
 
-FUNCTIONS: dict[tuple[str, str], FunctionFactory] = extended(
-    folders("lockstep.functions", "FUNCTIONS"), "FUNCTIONS"
-)
+FUNCTIONS: Mapping[tuple[str, str], FunctionFactory] = Folders("lockstep.functions", "FUNCTIONS")
 """Ours, and those of installed extensions."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lockstep.events import StreamSchema
-from lockstep.functions.plugins import extended, folders
+from lockstep.functions.plugins import Folders
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
 from lockstep.operators.placing import placed
@@ -12,8 +14,8 @@ from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import arguments_of
 from lockstep.stream_functions.call import StreamCall, StreamFunctionFactory, StreamLink
 
-STREAM_FUNCTIONS: dict[tuple[str, str], StreamFunctionFactory] = extended(
-    folders("lockstep.stream_functions", "STREAM_FUNCTIONS"), "STREAM_FUNCTIONS"
+STREAM_FUNCTIONS: Mapping[tuple[str, str], StreamFunctionFactory] = Folders(
+    "lockstep.stream_functions", "STREAM_FUNCTIONS"
 )
 """Ours, and those of installed extensions."""
 

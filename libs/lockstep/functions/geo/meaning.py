@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lockstep.events import AttributeType
 from lockstep.functions.convert import object_text
+from lockstep.functions.geo import addresses, shapes
+from lockstep.functions.geo.shapes import Shape
 from lockstep.functions.nulls import Factory, Function, refusing_null
 from lockstep.operators.contract import Context
 from lockstep.siddhiql.catalogue import Argument
-
-if TYPE_CHECKING:
-    from lockstep.functions.geo.shapes import Shape
 
 EARTH_RADIUS_METRES: Final = 6_371_000
 _RADIANS: Final = math.pi / 180
@@ -42,9 +41,6 @@ def placed_by(arguments: Sequence[Argument], at: int) -> tuple[int, Callable[...
     A text is GeoJSON, read at once where it is a literal (EventError refuses the app); numbers are
     longitude and latitude.
     """
-    # Shapely loads NumPy: apps that have no shapes do without.
-    from lockstep.functions.geo import shapes
-
     argument = arguments[at]
     if argument.type is not AttributeType.STRING:
         return 2, shapes.point
@@ -54,13 +50,10 @@ def placed_by(arguments: Sequence[Argument], at: int) -> tuple[int, Callable[...
     return 1, shapes.from_text
 
 
-def _compared(test_of: Callable[[Any], Callable[..., bool]]) -> Factory:
+def _compared(test: Callable[..., bool]) -> Factory:
     """A function of a place or geometry, a fence, and what else its test takes."""
 
     def factory(arguments: Sequence[Argument], context: Context) -> Function:
-        from lockstep.functions.geo import shapes
-
-        test = test_of(shapes)
         taken, shape_of = placed_by(arguments, 0)
         _, fence_of = placed_by(arguments, taken)
 
@@ -76,8 +69,6 @@ def _looked_up(made: Callable[[Any], Any], path: str | None = None) -> Factory:
     """What a file of places says of an IP address, at a path or at the one that is asked for."""
 
     def factory(arguments: Sequence[Argument], context: Context) -> Function:
-        from lockstep.functions.geo import addresses
-
         file = addresses.opened(str(arguments[1].value))
         steps = tuple((path or str(arguments[2].value)).split("."))
 
@@ -96,9 +87,9 @@ def _number(found: Any) -> float | None:
 
 FUNCTIONS: dict[tuple[str, str], Factory] = {
     ("geo", "distance"): refusing_null("geo:distance", _finite_distance),
-    ("geo", "within"): _compared(lambda shapes: shapes.within),
-    ("geo", "intersects"): _compared(lambda shapes: shapes.intersects),
-    ("geo", "withinDistance"): _compared(lambda shapes: shapes.near),
+    ("geo", "within"): _compared(shapes.within),
+    ("geo", "intersects"): _compared(shapes.intersects),
+    ("geo", "withinDistance"): _compared(shapes.near),
     ("geo", "country"): _looked_up(object_text, "country.iso_code"),
     ("geo", "city"): _looked_up(object_text, "city.names.en"),
     ("geo", "latitude"): _looked_up(_number, "location.latitude"),

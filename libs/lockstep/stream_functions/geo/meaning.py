@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lockstep.functions.geo import shapes
 from lockstep.functions.geo.meaning import placed_by
 from lockstep.operators.contract import StreamEvent
 from lockstep.stream_functions.call import (
@@ -28,17 +29,14 @@ class Crosses(Following):
     """`crosses` is true when an object comes into the fence, false when it leaves it."""
 
     def __init__(self, call: StreamCall) -> None:
-        from lockstep.functions.geo.shapes import within
-
         behind, self._shape_of = _shape_at(call, 1)
         keep_at, self._fence_of = _shape_at(call, behind)
         super().__init__(call, int(call.constant(keep_at, KEEP_MS)))
         self._id_of = call.values[0]
-        self._within = within
 
     def seen(self, event: StreamEvent) -> list[tuple[Any, ...]]:
         id_ = id_text(self._id_of(event))
-        is_in = self._within(self._shape_of(event), self._fence_of(event))
+        is_in = shapes.within(self._shape_of(event), self._fence_of(event))
         was_in = id_ in self.known
         if is_in:
             self.remember(id_, True)
@@ -52,23 +50,20 @@ class Stationary(Following):
     it leaves that."""
 
     def __init__(self, call: StreamCall) -> None:
-        from lockstep.functions.geo import shapes
-
         behind, self._shape_of = _shape_at(call, 1)
         super().__init__(call, int(call.constant(behind + 1, KEEP_MS)))
         self._id_of = call.values[0]
         self._radius = float(call.constant(behind))
-        self._shapes = shapes
 
     def seen(self, event: StreamEvent) -> list[tuple[Any, ...]]:
         id_, shape = id_text(self._id_of(event)), self._shape_of(event)
         before = self.of(id_)
         if before is None:
-            self.remember(id_, (self._shapes.packed(shape), False))
+            self.remember(id_, (shapes.packed(shape), False))
             return []
         anchor, was = before
-        stays = self._shapes.near(shape, self._shapes.unpacked(anchor), self._radius)
-        self.remember(id_, (anchor if stays else self._shapes.packed(shape), stays))
+        stays = shapes.near(shape, shapes.unpacked(anchor), self._radius)
+        self.remember(id_, (anchor if stays else shapes.packed(shape), stays))
         return [] if stays == was else [(stays,)]
 
 
@@ -76,20 +71,17 @@ class Proximity(Following):
     """An event for each other object that the object came near to, or was near to and left."""
 
     def __init__(self, call: StreamCall) -> None:
-        from lockstep.functions.geo import shapes
-
         behind, self._shape_of = _shape_at(call, 1)
         super().__init__(call, int(call.constant(behind + 1, KEEP_MS)))
         self._id_of = call.values[0]
         self._radius = float(call.constant(behind))
-        self._shapes = shapes
         self._near: dict[str, set[str]] = {}
 
     def seen(self, event: StreamEvent) -> list[tuple[Any, ...]]:
         id_, shape = id_text(self._id_of(event)), self._shape_of(event)
         others = [other for other in self.known if other != id_]
         places = [self.known[other][1] for other in others]
-        near = self._shapes.near_ones(shape, places, self._radius) if places else []
+        near = shapes.near_ones(shape, places, self._radius) if places else []
         was_near = self._near.get(id_, set())
         changes = [
             (other, is_near)
@@ -119,13 +111,13 @@ class Proximity(Following):
         """Objects with their shapes, and the pairs that are near, sorted."""
         pairs = sorted((a, b) for a, others in self._near.items() for b in others if a < b)
         return [
-            [(id_, (ms, self._shapes.packed(shape))) for id_, (ms, shape) in self.known.items()],
+            [(id_, (ms, shapes.packed(shape))) for id_, (ms, shape) in self.known.items()],
             pairs,
         ]
 
     def restore(self, state: Any) -> None:
         objects, pairs = state
-        unpacked = self._shapes.unpacked
+        unpacked = shapes.unpacked
         self.known = {id_: (heard_ms, unpacked(shape)) for id_, (heard_ms, shape) in objects}
         self._near = {}
         for one, other in pairs:
@@ -133,14 +125,12 @@ class Proximity(Following):
 
 
 def _closest_points(call: StreamCall) -> StreamLink:
-    from lockstep.functions.geo.shapes import closest
-
     behind, shape_of = _shape_at(call, 0)
     _, fence_of = _shape_at(call, behind)
     is_exchanged = call.context.is_siddhi_5_1
 
     def append(event: StreamEvent) -> tuple[float, ...]:
-        x1, y1, x2, y2 = closest(shape_of(event), fence_of(event))
+        x1, y1, x2, y2 = shapes.closest(shape_of(event), fence_of(event))
         return (x1, y1, x2, y2) if is_exchanged else (y1, x1, y2, x2)
 
     return Appending(append)

@@ -16,6 +16,7 @@ from lockstep.stream_functions.call import (
     StreamLink,
 )
 from lockstep.stream_functions.ml import outputs_of
+from lockstep.stream_functions.ml.models import opened
 
 _KINDS: Final[dict[AttributeType, tuple[type, ...]]] = {
     AttributeType.BOOL: (bool,),
@@ -50,8 +51,6 @@ def _row(values: Sequence[Any], outputs: Sequence[tuple[str, AttributeType]]) ->
 
 
 def _predict(call: StreamCall) -> StreamLink:
-    from lockstep.stream_functions.ml.models import opened
-
     model, outputs = opened(call.constant(0)), outputs_of(call.constant(1))
     names = [str(argument.attribute_name) for argument in call.arguments[2:]]
     features = call.values[2:]

@@ -1,14 +1,13 @@
 """`#streamingml:`: functions that learn of each event and tell what they have learned.
 
-What leaves a window in front teaches nothing and brings nothing. River is loaded when an app calls
-a function that needs it: that takes a second and a half.
+What leaves a window in front teaches nothing and brings nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lockstep.operators.contract import CURRENT, EXPIRED, Emit, PlainState, StreamEvent, nowhere
 from lockstep.operators.errors import EventError
@@ -16,6 +15,9 @@ from lockstep.stream_functions.call import Buffering, StreamCall, StreamFunction
 from lockstep.stream_functions.streamingml.bayes import Classes, Line
 from lockstep.stream_functions.streamingml.clusters import KMeans, Point, nearest
 from lockstep.stream_functions.streamingml.perceptron import THRESHOLD, Perceptron
+
+if TYPE_CHECKING:
+    from lockstep.stream_functions.streamingml.learners import MicroClusters
 
 Values = tuple[Any, ...]
 
@@ -60,6 +62,14 @@ class Sharing:
         out = _each(chunk, self._told)
         if out:
             self.emit(out)
+
+
+def _of_river() -> Any:
+    """The learners of river, which takes a second and a half to load. An extra: `kMeans` and others
+    need no river, and so this file has to be there without it."""
+    from lockstep.stream_functions.streamingml import learners
+
+    return learners
 
 
 # --- clusters ------------------------------------------------------------------------------------
@@ -135,9 +145,7 @@ class ClusTree(_Clusters):
 
     def __init__(self, call: StreamCall) -> None:
         super().__init__(call)
-        from lockstep.stream_functions.streamingml.learners import MicroClusters
-
-        self._clusters = MicroClusters(*self.settings)
+        self._clusters: MicroClusters = _of_river().MicroClusters(*self.settings)
 
     def learned(self, point: Point) -> Point | None:
         self._clusters.learn(point)
@@ -215,22 +223,20 @@ def _perceptron(call: StreamCall) -> StreamLink:
 
 
 def _update_tree(call: StreamCall) -> StreamLink:
-    from lockstep.stream_functions.streamingml.learners import HoeffdingTree
-
+    tree = _of_river().HoeffdingTree
     (name, *settings), (*features, label) = _split(call)
     shared = call.context.model(name, Shared)
-    shared.taught(lambda: HoeffdingTree(*settings))
+    shared.taught(lambda: tree(*settings))
     return Sharing(
         lambda event: (shared.model.learn(_numbers(features, event), _class_of(label(event))),)
     )
 
 
 def _update_rules(call: StreamCall) -> StreamLink:
-    from lockstep.stream_functions.streamingml.learners import Rules
-
+    rules = _of_river().Rules
     (name, *settings), (*features, target) = _split(call)
     shared = call.context.model(name, Shared)
-    shared.taught(lambda: Rules(len(features), *settings))
+    shared.taught(lambda: rules(len(features), *settings))
 
     def told(event: StreamEvent) -> Values:
         *row, aim = _numbers((*features, target), event)
