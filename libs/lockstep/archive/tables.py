@@ -401,3 +401,8 @@ def opened_files(place: Place, files: Iterable[str]) -> Iterator[pa.RecordBatch]
         path = file.removeprefix("s3://")
         with _told(file):
             yield from pq.ParquetFile(system.open_input_file(path)).iter_batches()
+
+
+def rows_of_file(place: Place, file: str) -> Iterator[pa.RecordBatch]:
+    """The same of one file."""
+    return opened_files(place, [file])

@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from lockstep.archive import naming
-from lockstep.archive.keeping import SideArchive
-from lockstep.archive.place import Place
-from lockstep.archive.reading import apps_of, lives_of
+from lockstep.batch.marks import log_of
 from lockstep.batch.model import Marks
 from lockstep.history.asking import History, Kept, named_in
 
@@ -19,24 +17,6 @@ DataFrame = Any
 NEW: Final = "new_"
 """In front of a view's name: what is new."""
 _KEYS: Final = {naming.INPUT: naming.POSITION, naming.OUTPUT: naming.SEQUENCE}
-
-
-def log_of(logs: naming.Logs, side: str) -> str:
-    """How marks name a log."""
-    return f"{logs.path}/{side}"
-
-
-def marks_of(place: Place) -> dict[str, int]:
-    """Up to which record the archive has each log: all tables have all rows up to there, and every
-    row that comes later is behind it. Blocking."""
-    found = {}
-    for app in apps_of(place):
-        for logs in lives_of(place, app):
-            for side in (naming.INPUT, naming.OUTPUT):
-                reached = SideArchive(place, logs, side).reached()
-                if reached:
-                    found[log_of(logs, side)] = reached
-    return found
 
 
 class Batch:

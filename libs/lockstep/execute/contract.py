@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
@@ -74,38 +73,6 @@ class SliceResult:
     def has_rest(self) -> bool:
         """There are more entries, and they were not folded."""
         return self.stopped is not None or self.unfoldable is not None
-
-
-def joined_results(results: Sequence[SliceResult]) -> SliceResult:
-    """The result of runs that follow one another."""
-    last = results[-1]
-    faults = tuple(chain.from_iterable(result.faults for result in results))
-    writes = tuple(chain.from_iterable(result.writes for result in results))
-    if any(each.places is not None for result in results for each in result.columns):
-        # Rows of channels stay in columns, which bear their places.
-        from lockstep.events.outputs import in_columns, joined
-
-        found = joined(in_columns(result.rows) for result in results)
-        return SliceResult(
-            last.position,
-            found,
-            faults,
-            last.next_due_ms,
-            found.columns,
-            writes=writes,
-            stopped=last.stopped,
-            unfoldable=last.unfoldable,
-        )
-    rows = tuple(chain.from_iterable(result.rows for result in results))
-    return SliceResult(
-        last.position,
-        rows,
-        faults,
-        last.next_due_ms,
-        writes=writes,
-        stopped=last.stopped,
-        unfoldable=last.unfoldable,
-    )
 
 
 class StateLostError(UnavailableError):
@@ -185,6 +152,10 @@ class TakesBases(Protocol):
 @runtime_checkable
 class LivesElsewhere(Protocol):
     """An executor whose state is in a process that others may end when nothing is asked of it."""
+
+    def is_forgotten(self) -> bool:
+        """Whether nothing has been asked there since this was called last: `touch` is due. Does not
+        wait for anything."""
 
     def touch(self) -> None:
         """Asks something small of where the state is, and changes nothing."""

@@ -14,7 +14,8 @@ from lockstep.events import Event, EventsRecord, InputEvent, LogEntry, Position,
 from lockstep.events.bundles import Bundle
 from lockstep.events.codec import EncodedEntry, encode_bundle, encode_columns, encode_record
 from lockstep.events.columns import EventColumns
-from lockstep.execute.contract import EventFault, SliceResult, joined_results
+from lockstep.execute.contract import EventFault, SliceResult
+from lockstep.execute.following import joined_results
 
 Entry = TypeVar("Entry", bound=LogEntry | EncodedEntry)
 

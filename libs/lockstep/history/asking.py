@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place, place_of_settings
 from lockstep.archive.reading import apps_of, lives_of
-from lockstep.archive.tables import Table, folders_below, opened_files
+from lockstep.archive.tables import Table, folders_below, rows_of_file
+from lockstep.execute.spark.bulk import Work, parquet_frame, rows_frame, run_tasks, session_of
+from lockstep.execute.spark.session import SparkOptions
+from lockstep.execute.spark.streamed import SMALL_PARTITIONS, Streamed, Told
 from lockstep.history.errors import HistoryError
 from lockstep.settings import Settings, load_settings
-
-if TYPE_CHECKING:  # publishers read marks by way of this module, and do without Spark
-    from pyspark.sql import DataFrame, SparkSession
-
-    from lockstep.execute.spark.session import SparkOptions
-    from lockstep.execute.spark.streamed import Streamed, Told
 
 BOTH: dict[str, str] = {naming.INPUT: "in", naming.OUTPUT: "out"}
 
@@ -35,7 +33,7 @@ class Kept:
     logs: naming.Logs | None = None
 
 
-Looking = Callable[[Kept, "DataFrame"], "DataFrame"]
+Looking = Callable[[Kept, DataFrame], DataFrame]
 """Which rows of a table somebody sees."""
 
 
@@ -61,8 +59,6 @@ class History:
     @property
     def session(self) -> SparkSession:
         """Spark, started when it is first needed."""
-        from lockstep.execute.spark.bulk import session_of
-
         return session_of(self._options)
 
     def stream(self, app: str, stream: str, side: str | None = None) -> DataFrame:
@@ -127,8 +123,6 @@ class History:
 
     def frame(self, tables: list[Kept], seen: Looking = lambda _, frame: frame) -> DataFrame:
         """The rows of tables, as far as somebody sees them."""
-        from pyspark.sql import functions
-
         frames = [seen(one, self._one(one.table)) for one in tables]
         found = reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), frames)
         if naming.TIMESTAMP not in found.columns:
@@ -136,8 +130,6 @@ class History:
         return found.withColumn("_time", functions.timestamp_millis(naming.TIMESTAMP))
 
     def _one(self, table: Table) -> DataFrame:
-        from lockstep.execute.spark.bulk import parquet_frame, rows_frame
-
         session = self.session
         files = table.files()
         if files and self.place.is_folder:
@@ -146,9 +138,9 @@ class History:
         assert dataset is not None
         schema = pa.schema([one for one in dataset.schema if one.name != naming.DAY])
         if not files:
-            return session.createDataFrame([], _spark_schema(schema))
-        read = partial(_rows_of_file, self.place.folder, dict(self.place.options))
-        return rows_frame(session, files, _spark_schema(schema), read)
+            return session.createDataFrame([], from_arrow_schema(schema))
+        read = partial(rows_of_file, Place(self.place.folder, dict(self.place.options)))
+        return rows_frame(session, files, from_arrow_schema(schema), read)
 
 
 def named_in(sql: str, names: Iterable[str]) -> list[str]:
@@ -159,8 +151,6 @@ def named_in(sql: str, names: Iterable[str]) -> list[str]:
 
 def spark_options(settings: Settings, local_directory: str | None = None) -> SparkOptions:
     """Where and with how much Spark runs, as the settings say."""
-    from lockstep.execute.spark.session import SparkOptions
-
     spark = settings.spark
     return SparkOptions(
         master=spark.master,
@@ -171,6 +161,11 @@ def spark_options(settings: Settings, local_directory: str | None = None) -> Spa
         app_name="lockstep history",
         local_directory=local_directory,
     )
+
+
+def run_on_spark(settings: Settings, work: Work, requests: Sequence[bytes]) -> list[bytes]:
+    """What is made of each request, on the executors that the settings name. SparkFailedError."""
+    return run_tasks(work, requests, spark_options(settings))
 
 
 def answered(history: History, sql: str, app: str | None, limit: int) -> pa.Table:
@@ -188,8 +183,6 @@ def streamed(
 ) -> Streamed:
     """The same as the rows come, which are not held together. None: all rows there are."""
 
-    from lockstep.execute.spark.streamed import SMALL_PARTITIONS, Streamed
-
     def make() -> DataFrame:
         if limit is not None:
             return history.query(sql, app).limit(limit)
@@ -198,16 +191,6 @@ def streamed(
         return history.query(sql, app)
 
     return Streamed(make, told)
-
-
-def _spark_schema(schema: pa.Schema) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(schema)
-
-
-def _rows_of_file(folder: str, options: dict[str, str], file: str) -> Iterator[pa.RecordBatch]:
-    yield from opened_files(Place(folder, options), [file])
 
 
 def stream(app: str, name: str, side: str | None = None) -> DataFrame:

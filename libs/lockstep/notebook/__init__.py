@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from IPython.core.interactiveshell import InteractiveShell
 
-if TYPE_CHECKING:
-    from IPython.core.interactiveshell import InteractiveShell
+from lockstep.notebook.magics import SiddhiMagics
 
 
 def load_ipython_extension(ipython: InteractiveShell) -> None:
     """What `%load_ext` calls."""
-    from lockstep.notebook.magics import SiddhiMagics
-
     ipython.register_magics(SiddhiMagics)

@@ -17,6 +17,7 @@ from typing import Any, Final
 from lockstep.events import Fault, LockstepError
 from lockstep.execute.observe import StreamChunk
 from lockstep.plan import plan_of
+from lockstep.plan.fleet import fleet_as_json, fleet_of
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.testing.play import play
 from lockstep.testing.scenario import parse_file, render_file
@@ -146,9 +147,8 @@ def _said(error: LockstepError) -> Answer:
 
 
 def _explained(text: str, parallel: int | None) -> Answer:
-    """Imported when it is asked for: columns take seconds."""
+    # Columns take seconds to load, and few ask for an explanation.
     from lockstep.execute.explain import explain_execution
-    from lockstep.plan.fleet import fleet_as_json, fleet_of
 
     plan = plan_of(text)
     shown = explain_execution(plan).as_json()

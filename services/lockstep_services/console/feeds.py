@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from lockstep.clock import Clock
+from lockstep.editing import known
 from lockstep.events import LockstepError
 from lockstep_services.console.suite import Suite, app_path
 from lockstep_services.console.widgets import Rows
@@ -123,8 +124,6 @@ async def sources(suite: Suite, app: str) -> Mapping[str, Sequence[str]]:
 
 def suggested_queries(text: str) -> list[str]:
     """Of tables, named windows and aggregations of a text."""
-    from lockstep.editing import known
-
     kinds = ("table", "window", "aggregation")
     found = known(text).names.values()
     return [query_of(one.kind, one.name) for one in found if one.kind in kinds]

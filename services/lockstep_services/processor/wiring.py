@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from lockstep.control import (
     Beating,
@@ -34,7 +34,9 @@ from lockstep_services.processor.runner import GroupRunner
 from lockstep_services.processor.showing import show
 from lockstep_services.processor.state.engine import Engines, MakeExecutor
 from lockstep_services.processor.state.poison import PoisonLimit
-from lockstep_services.processor.state.spark import SparkExecutors
+
+if TYPE_CHECKING:
+    from lockstep_services.processor.state.spark import SparkExecutors
 
 HEAP_EVERY_MS: Final = 10_000
 
@@ -212,6 +214,9 @@ def wire(context: Context) -> Service:
     if settings.processor.executor == "reference":
         make = partial(make_reference, settings)
         return Processor(context, make, threads.offload, cpu_percent=HostCpu().percent)
+    # PySpark is a heavy import, and no business of processors that run without it.
+    from lockstep_services.processor.state.spark import SparkExecutors
+
     spark = SparkExecutors(settings, context.metrics, context.log)
     return Processor(context, spark.make, threads.offload, spark, HostCpu().percent)
 

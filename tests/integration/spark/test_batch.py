@@ -14,10 +14,11 @@ from lockstep.archive.place import Place
 from lockstep.batch.checking import misread_elsewhere
 from lockstep.batch.child import rows_of as rows_of_task
 from lockstep.batch.header import SUFFIXES, Language, header_of
+from lockstep.batch.marks import marks_of
 from lockstep.batch.model import Run, Version
 from lockstep.batch.running import Workplace
 from lockstep.batch.task import Task
-from lockstep.batch.views import Batch, marks_of
+from lockstep.batch.views import Batch
 from lockstep.cli.commands.samples import FOLDER
 from lockstep.clock import SystemClock
 from lockstep.events import EventsRecord, InputEvent

@@ -101,10 +101,10 @@ def run_backtest(
 def _on_spark(settings: Settings) -> Run:
     """On the executors that the settings name."""
     prepare_spark_environment()
-    from lockstep.execute.spark.bulk import run_tasks
-    from lockstep.history.asking import spark_options
+    # PySpark is a heavy import: `--here` does without.
+    from lockstep.history.asking import run_on_spark
 
-    return partial(run_tasks, options=spark_options(settings))
+    return partial(run_on_spark, settings)
 
 
 def _show(report: Report, took_ms: int, *, as_json: bool) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from lockstep.cli.output import Exit, fail
 
+_MISSING: str | None = None
+try:
+    from lockstep.editing import server
+except ModuleNotFoundError as error:  # of an extra; this module is loaded when `lsp` is called
+    _MISSING = error.name
+
 
 def lsp() -> None:
     """Serve an editor by the Language Server Protocol on standard input and output."""
-    try:
-        from lockstep.editing.server import serve
-    except ModuleNotFoundError as error:
-        fail(f"{error.name} is not installed", Exit.USAGE, hint="pip install 'lockstep[console]'")
-    serve()
+    if _MISSING is not None:
+        fail(f"{_MISSING} is not installed", Exit.USAGE, hint="pip install 'lockstep[console]'")
+    server.serve()

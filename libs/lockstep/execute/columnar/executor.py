@@ -30,8 +30,9 @@ from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.execute.columnar.slices import read_slice
-from lockstep.execute.contract import QueryWork, SliceResult, joined_results
+from lockstep.execute.contract import QueryWork, SliceResult
 from lockstep.execute.encoding import encoded
+from lockstep.execute.following import joined_results
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.deduplication import SeenIds
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX, ReferenceExecutor

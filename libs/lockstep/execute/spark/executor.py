@@ -15,8 +15,9 @@ from typing import Any
 
 from lockstep.events import LogEntry, Position
 from lockstep.events.codec import EncodedEntry
-from lockstep.execute.contract import QueryWork, SliceResult, joined_results
+from lockstep.execute.contract import QueryWork, SliceResult
 from lockstep.execute.encoding import encoded
+from lockstep.execute.following import joined_results
 from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
@@ -148,6 +149,9 @@ class SparkExecutor:
         if self._workers.base.is_long:
             self._workers.base.begin(self._snapshots(), result.position)
         return result
+
+    def is_forgotten(self) -> bool:
+        return self._workers.are_forgotten()
 
     def touch(self) -> None:
         """See LivesElsewhere: Spark ends Python workers of which nothing was asked for a minute,

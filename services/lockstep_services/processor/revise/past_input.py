@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from lockstep.archive.naming import Logs
 from lockstep.bus import Bus, InputLog, LogGoneError, LogName
 from lockstep.events import Fault, LockstepError, Position, TickRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader, encode_record
@@ -112,7 +113,7 @@ class PastInput:
     def _archived(
         self, place: Place, after: Position, up_to: Position
     ) -> Iterator[list[Restored] | None]:
-        from lockstep.archive.naming import Logs
+        # In the thread that reads: loading the tables' library takes a while.
         from lockstep.archive.reading import InputReader, Span
 
         reader = InputReader(place, Logs(self._name.app, self._name.since_ms))

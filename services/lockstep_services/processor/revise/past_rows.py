@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from lockstep.archive.naming import Logs
 from lockstep.events import OutputId, OutputRow, Position
 from lockstep.events.outputs import NO_ROWS, OutputColumns, RowsOfColumns, in_columns, joined
 from lockstep.frame import Offload
@@ -132,7 +133,6 @@ def rows_out(past: Past, app: str, archive: Place | None, offload: Offload, limi
     if past.output != PAST_ARCHIVE or archive is None:
         return NoRows()
     # The tables' library is a heavy import, for whoever writes them alone.
-    from lockstep.archive.naming import Logs
     from lockstep.history.results import ResultTables, of_past
 
     results = of_past(archive, app, past.life)

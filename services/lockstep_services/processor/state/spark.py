@@ -6,6 +6,13 @@ from __future__ import annotations
 from lockstep.embedded import prepare_spark_environment
 from lockstep.events import Position
 from lockstep.execute.contract import Executor
+from lockstep.execute.spark import (
+    Rebuilt,
+    SparkExecutor,
+    SparkOptions,
+    close_slices,
+    heap_bytes,
+)
 from lockstep.plan import AppPlan, plan_of
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, Metrics
@@ -35,9 +42,6 @@ class SparkExecutors:
 
     def make(self, plan: AppPlan) -> Executor:
         """An executor of the app; UnavailableError."""
-        # Spark is a heavy import, and no business of processors that run without it.
-        from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions
-
         app, text = plan.name, plan.text
         log = self._log.bind(app=app)
 
@@ -83,17 +87,11 @@ class SparkExecutors:
 
     def show_heap(self) -> None:
         """How full the JVM's heap is."""
-        # Spark is a heavy import, see `make`.
-        from lockstep.execute.spark import heap_bytes
-
         for area, size_bytes in heap_bytes().items():
             self._metrics.set("lockstep_jvm_heap_bytes", size_bytes, area=area)
 
     def close(self) -> None:
         """Spark is stopped; its workers and their states are gone."""
-        # Spark is a heavy import, see `make`.
-        from lockstep.execute.spark import close_slices
-
         close_slices()
 
 

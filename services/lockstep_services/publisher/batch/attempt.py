@@ -12,13 +12,13 @@ from lockstep.archive.place import Place
 from lockstep.batch import steps
 from lockstep.batch.book import ScriptBook, UnknownScriptError
 from lockstep.batch.header import Header
+from lockstep.batch.marks import marks_of
 from lockstep.batch.model import Run, State, Version
 from lockstep.batch.outputs import ToSink, ToTable
 from lockstep.batch.results import Results, formed, shape_of
 from lockstep.batch.rows_out import misfit
 from lockstep.batch.run_book import RunBook, Seen
 from lockstep.batch.running import Workplace
-from lockstep.batch.views import marks_of
 from lockstep.clock import Clock
 from lockstep.events import FencedError, LockstepError, UnavailableError
 from lockstep.frame import Offload
