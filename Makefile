@@ -47,10 +47,11 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, past, batch, console, rights, fuzz, security, pausing, starved, connectors, lookups (SIZE=rows); BUS=kafka; ARGS=--tls
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, past, batch, console, rights, fuzz, security, pausing, starved, trace, connectors, lookups (SIZE=rows); BUS=kafka; ARGS=--tls
 	$(BROKER)
 	$(if $(findstring connectors,$(SCENARIO)),$(FAR))
 	$(if $(findstring lookups,$(SCENARIO)),scripts/mariadb $(VENV)/mariadb)
+	$(if $(findstring trace,$(SCENARIO)),scripts/rotel $(VENV)/rotel)
 	$(BIN)/python -m tests.e2e.$(or $(SCENARIO),run) $(if $(BUS),--bus $(BUS)) $(if $(SIZE),--size $(SIZE)) $(ARGS)
 
 observe: $(VENV)/dev  ## every expression of dashboards and alerts in a real Prometheus, under load; ARGS="--rate 1000"

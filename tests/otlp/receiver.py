@@ -15,7 +15,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass(frozen=True)
 class Seen:
-    """A span. `links`: the trace ids of what it is linked to."""
+    """A span. `links`: the trace ids of what it is linked to, `linked` with their span ids; `kind`
+    and `status` as OTLP numbers them."""
 
     service: str
     name: str
@@ -24,6 +25,11 @@ class Seen:
     parent_id: str
     links: tuple[str, ...]
     attributes: dict[str, Any]
+    linked: tuple[tuple[str, str], ...]
+    kind: int
+    status: int
+    begun_ns: int
+    ended_ns: int
 
 
 class Spans:
@@ -49,6 +55,8 @@ def _seen(service: str, span: Any) -> Seen:
     return Seen(
         service, span.name, span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex(),
         tuple(link.trace_id.hex() for link in span.links), attributes,
+        tuple((link.trace_id.hex(), link.span_id.hex()) for link in span.links),
+        span.kind, span.status.code, span.start_time_unix_nano, span.end_time_unix_nano,
     )  # fmt: skip
 
 

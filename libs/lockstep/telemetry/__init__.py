@@ -6,7 +6,7 @@ from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
 from lockstep.telemetry.recent import Reading, Recent, RecentBy
 from lockstep.telemetry.tail import LEVELS, LogLine, LogTail
-from lockstep.telemetry.traces import NO_TRACES, Traces
+from lockstep.telemetry.traces import NO_TRACES, Traces, current_trace
 from lockstep.telemetry.tracing import open_traces
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "RecentBy",
     "Traces",
     "configure_logging",
+    "current_trace",
     "get_logger",
     "open_traces",
 ]

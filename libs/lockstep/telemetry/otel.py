@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Token
+from importlib.metadata import version
 from typing import Final, Self
 
 from opentelemetry import trace
@@ -12,24 +13,53 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.trace import StatusCode
 
-from lockstep.clock import Clock, Randomness
+from lockstep.clock import Clock, Randomness, stopwatch_ns
 from lockstep.telemetry.traces import CARRIED, CURRENT, SILENT, Attribute, Span, ids_of
 
 MAX_LINKS: Final = 32
 """Of a batch with more traced parts, the others' traces end at it."""
 EXPORT_TIMEOUT_S: Final = 5
 _SAMPLED: Final = "01"
+_KINDS: Final = {
+    "receive": trace.SpanKind.SERVER,
+    "append": trace.SpanKind.PRODUCER,
+    "fold": trace.SpanKind.CONSUMER,
+    "publish": trace.SpanKind.PRODUCER,
+    "deliver": trace.SpanKind.CONSUMER,
+    "present": trace.SpanKind.CONSUMER,
+}
+"""What a collector is told of each stage; of any other that it is internal."""
+_MS_NS: Final = 1_000_000
+
+
+class FineTime:
+    """The clock's time with digits below the millisecond, which a stopwatch adds: most stages take
+    less than that. It is always within the millisecond that the clock tells."""
+
+    def __init__(self, clock: Clock, watch_ns: Callable[[], int] = stopwatch_ns) -> None:
+        self._clock = clock
+        self._watch_ns = watch_ns
+        self._begun_ns = clock.now_ms() * _MS_NS - watch_ns()
+
+    def now_ns(self) -> int:
+        """Nanoseconds since 1970-01-01 UTC."""
+        told_ns = self._clock.now_ms() * _MS_NS
+        passed_ns = self._watch_ns()
+        within_ns = min(max(self._begun_ns + passed_ns, told_ns), told_ns + _MS_NS - 1)
+        self._begun_ns = within_ns - passed_ns
+        return within_ns
 
 
 class _Recorded:
     """A span of OpenTelemetry."""
 
-    def __init__(self, span: trace.Span, clock: Clock) -> None:
+    def __init__(self, span: trace.Span, time: FineTime) -> None:
         context = span.get_span_context()
         self.carried = f"00-{context.trace_id:032x}-{context.span_id:016x}-{_SAMPLED}"
         self._span = span
-        self._clock = clock
+        self._time = time
         self._before: Token[str] | None = None
 
     def __enter__(self) -> Self:
@@ -41,7 +71,8 @@ class _Recorded:
             CURRENT.reset(self._before)
         if isinstance(error, Exception):
             self._span.set_attribute("error.type", type(error).__name__)
-        self._span.end(_nanoseconds(self._clock))
+            self._span.set_status(StatusCode.ERROR)
+        self._span.end(self._time.now_ns())
 
 
 class OtelTraces:
@@ -58,9 +89,13 @@ class OtelTraces:
         randomness: Randomness,
     ) -> None:
         self._ratio = ratio
-        self._clock = clock
+        self._time = FineTime(clock)
         self._randomness = randomness
-        about = {"service.name": f"lockstep-{service}", "service.instance.id": node}
+        about = {
+            "service.name": f"lockstep-{service}",
+            "service.instance.id": node,
+            "service.version": version("lockstep"),
+        }
         self._provider = TracerProvider(
             resource=Resource(about), id_generator=_Ids(randomness), shutdown_on_exit=False
         )
@@ -91,12 +126,13 @@ class OtelTraces:
             parent = trace.set_span_in_context(trace.NonRecordingSpan(contexts[0]))
         span = self._tracer.start_span(
             name,
+            kind=_KINDS.get(name, trace.SpanKind.INTERNAL),
             context=parent,
             links=[trace.Link(each) for each in contexts[1:]],
             attributes={f"lockstep.{key}": value for key, value in attributes.items()},
-            start_time=_nanoseconds(self._clock),
+            start_time=self._time.now_ns(),
         )
-        return _Recorded(span, self._clock)
+        return _Recorded(span, self._time)
 
     def close(self) -> None:
         """Sends what is left."""
@@ -123,7 +159,3 @@ class _Ids(IdGenerator):
 
     def generate_trace_id(self) -> int:
         return int(self._randomness.uuid_hex(), 16) or 1
-
-
-def _nanoseconds(clock: Clock) -> int:
-    return clock.now_ms() * 1_000_000

@@ -80,6 +80,12 @@ class NoTraces:
 NO_TRACES: Final = NoTraces()
 
 
+def current_trace() -> str:
+    """W3C's traceparent of the recorded work under way, for whoever is called from within it; empty
+    when there is none."""
+    return CURRENT.get()
+
+
 def ids_of(carried: str) -> tuple[str, str] | None:
     """(trace id, span id) of a traceparent; None when it is none."""
     found = CARRIED.match(carried)

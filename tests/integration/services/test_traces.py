@@ -26,16 +26,19 @@ from In select a insert into Out;
 """
 
 
-async def _taken(_: web.Request) -> web.Response:
-    return web.Response()
-
-
 async def test_a_trace_has_a_span_of_each_stage(cluster_of: Start) -> None:
-    """In the order of the journey, each the child of the one before."""
+    """In the order of the journey, each the child of the one before; a webhook can go on with
+    it."""
+    told: list[str] = []
+
+    async def taken(request: web.Request) -> web.Response:
+        told.append(request.headers["traceparent"])
+        return web.Response()
+
     nodes = ("coordinator", "processor-1", "receiver", "publisher", "presenter")
     with receiving() as spans:
         async with (
-            webhook(_taken) as url,
+            webhook(taken) as url,
             cluster_of(
                 *nodes,
                 LOCKSTEP_TELEMETRY__TRACE_RATIO="1.0",
@@ -55,3 +58,4 @@ async def test_a_trace_has_a_span_of_each_stage(cluster_of: Start) -> None:
     parents = [("append", "receive"), ("fold", "append"), ("publish", "fold")]
     for child, parent in [*parents, ("deliver", "publish"), ("present", "publish")]:
         assert found[child].parent_id == found[parent].span_id, child
+    assert told == [f"00-{found['deliver'].trace_id}-{found['deliver'].span_id}-01"]

@@ -9,11 +9,19 @@ from collections.abc import Iterator
 import pytest
 
 from lockstep.clock import SeededRandomness, VirtualClock
-from lockstep.telemetry import NO_TRACES, Traces, configure_logging, get_logger, open_traces
-from lockstep.telemetry.otel import MAX_LINKS
+from lockstep.telemetry import (
+    NO_TRACES,
+    Traces,
+    configure_logging,
+    current_trace,
+    get_logger,
+    open_traces,
+)
+from lockstep.telemetry.otel import MAX_LINKS, FineTime
 from lockstep.telemetry.traces import ids_of
 from tests.otlp.receiver import Spans, receiving
 
+SERVER, INTERNAL, FAILED, MS_NS = 2, 1, 2, 1_000_000
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -108,3 +116,46 @@ def test_an_error_is_told(spans: Spans) -> None:
         raise KeyError("gone")
     traces.close()
     assert spans.seen[0].attributes == {"error.type": "KeyError"}
+    assert spans.seen[0].status == FAILED
+
+
+def test_a_span_says_what_it_is_and_when_it_was(spans: Spans) -> None:
+    """Within the millisecond of the clock; a span without an error is no failure."""
+    traces = _traces(spans)
+    with traces.root("receive"), traces.root("other"):
+        pass
+    traces.close()
+    receive, other = sorted(spans.seen, key=lambda span: span.name != "receive")
+    assert (receive.kind, other.kind) == (SERVER, INTERNAL)
+    for span in spans.seen:
+        assert 1_000 * MS_NS <= span.begun_ns <= span.ended_ns < 1_001 * MS_NS
+        assert span.status != FAILED
+
+
+@pytest.mark.parametrize(
+    ("clock_ms", "watch_ns", "told_ns"),
+    [
+        (1_000, 1_500, 1_000 * MS_NS + 500),  # shorter than a millisecond
+        (1_000, 3 * MS_NS, 1_001 * MS_NS - 1),  # the clock has not ticked yet
+        (1_007, 2 * MS_NS, 1_007 * MS_NS),  # it was set forward
+    ],
+)
+def test_fine_time_is_in_the_millisecond_of_the_clock(
+    clock_ms: int, watch_ns: int, told_ns: int
+) -> None:
+    """The stopwatch says where in it."""
+    clock, watch = VirtualClock(1_000), [1_000, watch_ns, watch_ns + 7]
+    time = FineTime(clock, lambda: watch.pop(0))
+    clock.set_ms(clock_ms)
+    assert time.now_ns() == told_ns
+    clock.set_ms(clock_ms + 1)
+    assert time.now_ns() == max(told_ns + 7, (clock_ms + 1) * MS_NS)
+
+
+def test_work_under_way_can_be_told_of(spans: Spans) -> None:
+    """To whoever is called from within it."""
+    traces = _traces(spans)
+    with traces.root("receive") as span:
+        assert current_trace() == span.carried
+    assert current_trace() == ""
+    traces.close()

@@ -15,10 +15,13 @@ from lockstep.connectors.tls import context_of
 from lockstep.events import UnavailableError
 from lockstep.events.unreached import why_unreached
 from lockstep.sinks import Message, MessageRefusedError, headers_of
+from lockstep.telemetry import current_trace
 
 TIMEOUT_MS: Final = 6_000
 RETRYABLE: Final = frozenset({408, 425, 429})
 UNAUTHORIZED: Final = 401
+TRACE_HEADER: Final = "traceparent"
+"""Of traced deliveries: whoever is called goes on with the trace."""
 SHOWN_CHARACTERS: Final = 200
 MOST_BYTES: Final = 1_048_576
 """Of an answer that nobody wants, so that its connection can be used again."""
@@ -75,6 +78,7 @@ class Requests:
         headers = {
             "Content-Type": message.content_type,
             "Idempotency-Key": message.id,
+            **({TRACE_HEADER: trace} if (trace := current_trace()) else {}),
             **{name: message.fill(value) for name, value in self._headers.items()},
         }
         url, method = message.fill(self._url), message.fill(self._method)
