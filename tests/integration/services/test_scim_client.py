@@ -1,4 +1,8 @@
-"""SCIM as a client that none of us wrote uses it: a user's life, and a tester's findings."""
+"""SCIM as a client that none of us wrote uses it: a user's life, and a tester's findings.
+
+Client and tester make hundreds of models when they are loaded, which takes seconds. So the process
+that runs these tests loads them, and not each that collects tests.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,6 @@ from typing import Any, Final
 
 import aiohttp
 from httpx2 import Client
-from scim2_client.engines.httpx2 import SyncSCIMClient
-from scim2_tester import check_server
-from scim2_tester.utils import Status
 
 from tests.unit.services.suite import CLUSTER, Doors, bearer, running
 
@@ -29,6 +30,8 @@ OUT_WITHIN_S: Final = 60.0
 
 
 def _client(url: str) -> Any:
+    from scim2_client.engines.httpx2 import SyncSCIMClient
+
     headers = {"Authorization": bearer(CLUSTER)}
     client = SyncSCIMClient(Client(base_url=f"{url}/scim/v2", headers=headers, timeout=60))
     client.discover()
@@ -88,6 +91,9 @@ async def test_a_user_is_provisioned_comes_in_and_is_out_when_revoked() -> None:
 
 async def test_a_tester_of_servers_finds_what_it_looks_for() -> None:
     """All that it tries, but for what is done otherwise on purpose."""
+    from scim2_tester import check_server
+    from scim2_tester.utils import Status
+
     async with running("coordinator") as (doors, _):
         await _administrator(doors)
         results = await asyncio.to_thread(lambda: check_server(_client(doors.url)))
