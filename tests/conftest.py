@@ -62,7 +62,7 @@ def spark_env() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what needs servers, Spark or neither; one worker gets all of Spark, others whole files,
-    or one way of playing all goldens."""
+    or all goldens of a topic."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
@@ -75,6 +75,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         slow = any(item.get_closest_marker(name) for name in ("servers", "spark"))
         if not slow and any(item.path.is_relative_to(folder) for folder in UNIT):
             item.add_marker(pytest.mark.unit)
-        end = "[" if item.path.is_relative_to(HERE / "golden") else "::"
-        group = "spark" if item.get_closest_marker("spark") else item.nodeid.partition(end)[0]
+        group = "spark" if item.get_closest_marker("spark") else group_of(item.nodeid)
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def group_of(test: str) -> str:
+    """The tests that one worker gets together."""
+    file, _, rest = test.partition("::")
+    topic, found, _ = rest.partition("[")[2].partition("/")
+    return f"{file} {topic}" if found and file.startswith("tests/golden/") else file

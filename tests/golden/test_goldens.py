@@ -19,12 +19,16 @@ def name_of(file: Path) -> str:
     return str(file.relative_to(HERE).with_suffix(""))
 
 
+every_file = pytest.mark.parametrize("file", FILES, ids=name_of, scope="module")
+"""All tests of a file stand together: its app is read once for them."""
+
+
 def test_there_are_goldens() -> None:
     """At least three hundred, found where they are looked for."""
     assert len(FILES) >= 300
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
+@every_file
 def test_whole(file: Path, rewrite: bool) -> None:
     """The app brings what the golden says, call by call."""
     reports = run_file(file, update=rewrite)
@@ -32,7 +36,7 @@ def test_whole(file: Path, rewrite: bool) -> None:
     assert not [report.text() for report in reports if not report.passed]
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
+@every_file
 def test_cut_anywhere(file: Path) -> None:
     """Snapshot, throw away, restore and go on before any call: nothing changes."""
     for scenario in load(file).scenarios:
@@ -41,7 +45,7 @@ def test_cut_anywhere(file: Path) -> None:
             assert not found, f"cut before call {cut}: {found[0].text()}"
 
 
-@pytest.mark.parametrize("file", FILES, ids=name_of)
+@every_file
 def test_in_columns_cut_in_the_middle(file: Path) -> None:
     """The same in columns, without a JVM, restored half way."""
     for scenario in load(file).scenarios:
@@ -51,7 +55,7 @@ def test_in_columns_cut_in_the_middle(file: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark_env")
-@pytest.mark.parametrize("file", FILES, ids=name_of)
+@every_file
 def test_on_spark_cut_in_the_middle(file: Path) -> None:
     """The same on Spark, restored half way in another worker's memory."""
     for scenario in load(file).scenarios:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import Any, Final, Protocol
 
 from lockstep.events import (
     Event,
@@ -29,6 +30,9 @@ from lockstep.siddhiql import SiddhiQLError, check_on_demand
 from lockstep.testing.opening import open_executor, open_fleet
 from lockstep.testing.rows import coerce_row
 from lockstep.testing.transport import MemoryTransport
+
+KEPT: Final = 64
+"""Of how many texts the plan is remembered."""
 
 
 class Switchable(Protocol):
@@ -77,6 +81,15 @@ class Record:
                 output.add(seen.current, seen.expired)
 
 
+@lru_cache(KEPT)
+def rehearsed(app_text: str) -> AppPlan:
+    """The plan of an app that can be started; SiddhiQLError. The latest are remembered: tests open
+    the same app again and again."""
+    plan = plan_of(app_text)
+    rehearse(plan)
+    return plan
+
+
 class VirtualApp:
     """An app on a virtual clock that starts at `start_ms`. Raises SiddhiQLError for an invalid
     app.
@@ -97,8 +110,7 @@ class VirtualApp:
         snapshot: bytes | None = None,
         parallel: int = 1,
     ) -> None:
-        self._plan = plan_of(app_text)
-        rehearse(self._plan)
+        self._plan = rehearsed(app_text)
         self._fleet = fleet_of(self._plan, parallel) if parallel > 1 else None
         if self._fleet is None or self._fleet.is_single:
             self._executor = open_executor(executor, self._plan, start_ms)
