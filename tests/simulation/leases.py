@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import structs
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import UnavailableError
@@ -70,7 +72,7 @@ class SimLeases:
         )
         if isinstance(found, Held):
             return found
-        return replace(found, expires_at_monotonic_ms=started_ms + ttl_ms)
+        return structs.replace(found, expires_at_monotonic_ms=started_ms + ttl_ms)
 
     async def appear(self) -> None:
         """See the contract. A cut does not close a connection, the server's going down does."""
@@ -95,7 +97,9 @@ class SimLeases:
         """See the contract."""
         started_ms = self._clock.monotonic_ms()
         renewed: Lease | None = await self._ask("renew", lease)
-        return renewed and replace(renewed, expires_at_monotonic_ms=started_ms + lease.ttl_ms)
+        return renewed and structs.replace(
+            renewed, expires_at_monotonic_ms=started_ms + lease.ttl_ms
+        )
 
     async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
         """See the contract."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 PROCESS_ENDS = "."
 """A token is the id of the process that acquired, this, and what is unique in that process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(msgspec.Struct, frozen=True):
     """`holder` may lead `resource` until `expires_at_monotonic_ms` on its own monotonic clock.
 
     `token` is unique per acquisition: renew and release act only on the acquisition they name.
@@ -24,8 +24,7 @@ class Lease:
     expires_at_monotonic_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """Somebody else holds it. Without a `token` it is reserved for `holder`, who is yet to come."""
 
     holder: str

@@ -235,6 +235,40 @@ async def _is_gone(competition: Competition) -> None:
     await eventually(gone)
 
 
+async def test_many_are_wanted_at_a_time(competition: Competition) -> None:
+    """Of each there is one holder, whoever asks with others; who is refused learns of that one."""
+    resources = [f"{competition.resource}/{number}" for number in range(1_100)]
+    kept = await _acquired(competition.one, resources[7], "a")
+    both = ((competition.one, "a"), (competition.two, "b"))
+    wanted = [(leases, resource, name) for resource in resources for leases, name in both]
+    found = await asyncio.gather(
+        *(leases.acquire(resource, name, ttl_ms=LONG_MS) for leases, resource, name in wanted)
+    )
+    tokens = {found[2 * number].token for number in range(len(resources))}
+    assert len(tokens) == len(resources)
+    for number, resource in enumerate(resources):
+        answers = found[2 * number : 2 * number + 2]
+        leases = [each for each in answers if isinstance(each, Lease)]
+        (lease,) = leases or [kept]
+        assert lease.resource == resource
+        assert {each.token for each in answers} == {lease.token}
+        assert {each.holder for each in answers} == {lease.holder}
+
+
+async def test_who_is_cancelled_does_not_take_others_along(competition: Competition) -> None:
+    """They are asked for together, and each has an answer of its own."""
+    resources = [f"{competition.resource}/{number}" for number in range(20)]
+    asking = [
+        asyncio.create_task(competition.one.acquire(each, "a", ttl_ms=LONG_MS))
+        for each in resources
+    ]
+    await asyncio.sleep(0)
+    for each in asking[::2]:
+        each.cancel()
+    await asyncio.wait(asking)
+    assert all(isinstance(each.result(), Lease) for each in asking[1::2])
+
+
 async def test_many_are_renewed_together(competition: Competition) -> None:
     """Each answer is about its own: ours goes on, one that another has taken is lost."""
     resources = [f"{competition.resource}/{number}" for number in range(600)]

@@ -51,6 +51,25 @@ async def test_a_lease_outlives_a_restart_of_its_server(server: RedisServer) -> 
     assert await leases.renew(lease) is not None
 
 
+async def test_many_who_ask_at_a_time_share_connections(server: RedisServer) -> None:
+    """A thousand apps whose leader died do not open a thousand of them."""
+    leases = _leases(server.url)
+    asking = (leases.acquire(f"r{number}", "a", ttl_ms=LONG_MS) for number in range(1_000))
+    assert all(isinstance(each, Lease) for each in await asyncio.gather(*asking))
+    assert (await leases._redis.info("clients"))["connected_clients"] <= 2
+
+
+async def test_all_who_ask_hear_of_a_server_that_is_away(server: RedisServer) -> None:
+    """Also those who wait for the request of others; afterwards it goes on."""
+    leases = _leases(server.url)
+    await server.kill()
+    asking = (leases.acquire(f"r{number}", "a", ttl_ms=LONG_MS) for number in range(600))
+    found = await asyncio.gather(*asking, return_exceptions=True)
+    assert {type(each) for each in found} == {UnavailableError}
+    await server.start()
+    assert isinstance(await leases.acquire("r", "a", ttl_ms=LONG_MS), Lease)
+
+
 async def test_a_flushed_server_has_lost_the_lease(server: RedisServer) -> None:
     """The holder learns it at the next renewal, and whoever asks first has it then."""
     leases, others = _leases(server.url), _leases(server.url)

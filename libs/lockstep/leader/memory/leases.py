@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from lockstep.clock import Clock, Randomness
 from lockstep.events import UnavailableError
 from lockstep.leader.contract import PROCESS_ENDS, Held, Lease
@@ -115,7 +117,7 @@ class MemoryLeases:
             self._table.hold(lease.resource, _held(lease), lease.ttl_ms)
         self._answer()
         expires_ms = started_ms + lease.ttl_ms
-        return replace(lease, expires_at_monotonic_ms=expires_ms) if ours else None
+        return structs.replace(lease, expires_at_monotonic_ms=expires_ms) if ours else None
 
     async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
         return [self._renewed(lease, again=True) for lease in leases]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
 import stamina
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
@@ -18,12 +20,12 @@ from redis.exceptions import AuthenticationError, RedisError
 from lockstep.clock import Clock, Randomness
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.leader.contract import PROCESS_ENDS, Held, Lease
-from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, RELEASE, RENEW
+from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, HOLDERS, RELEASE, RENEW
 
 _PREFIX: Final = "lockstep:lease:"
 _CHANNEL: Final = "lockstep:process:"
 _ATTEMPTS: Final = 2
-_DONE: Final = 1
+_TTL_MS: Final = attrgetter("ttl_ms")
 _TOGETHER_MAX: Final = 512
 """Leases in one request: a millisecond of Redis."""
 _RETRY_FIRST_S: Final = 0.01
@@ -43,6 +45,33 @@ class RenewedConnection(SSLConnection):
         self.ssl_context.context = None
         arguments: Mapping[str, Any] = super()._connection_arguments()
         return arguments
+
+
+class _Wanted(NamedTuple):
+    """What ACQUIRE gets of a lease that is wanted."""
+
+    key: str
+    value: str
+    reserved: str
+    ttl_ms: int
+    instead_of: str
+    channel: str
+
+
+class _Batch:
+    """Leases that are asked for together, as long as `takes`; `sending` gives ACQUIRE's answers."""
+
+    def __init__(self, send: Callable[[_Batch], Coroutine[Any, Any, list[str]]]) -> None:
+        self.wanted: list[_Wanted] = []
+        self.is_sent = False
+        self.sending = asyncio.create_task(send(self))
+        # Those who waited may have been cancelled: then nobody asks what became of it.
+        self.sending.add_done_callback(lambda sent: sent.cancelled() or sent.exception())
+
+    @property
+    def takes(self) -> bool:
+        """There is room for one more."""
+        return not self.is_sent and len(self.wanted) < _TOGETHER_MAX
 
 
 class RedisLeases:
@@ -66,6 +95,7 @@ class RedisLeases:
             retry=None,
             decode_responses=True,
         )
+        self._batch: _Batch | None = None
         if self._redis.connection_pool.connection_class is SSLConnection:
             self._redis.connection_pool.connection_class = RenewedConnection
 
@@ -79,11 +109,17 @@ class RedisLeases:
         gone = ("", "")
         if instead_of is not None and instead_of.process:
             gone = (_held(instead_of), _CHANNEL + instead_of.process)
-        arguments = (_held(lease), _reserved(holder), ttl_ms, *gone)
-        answer = await self._asked(ACQUIRE, [resource], arguments)
-        if answer == _DONE:
-            return lease
-        return _holder(str(answer))
+        wanted = _Wanted(_PREFIX + resource, _held(lease), _reserved(holder), ttl_ms, *gone)
+        before = self._batch
+        if before is None or not before.takes:
+            behind = None if before is None else before.sending
+            self._batch = _Batch(lambda batch: self._acquire_together(batch, behind))
+        batch = self._batch
+        assert batch is not None
+        place = len(batch.wanted)
+        batch.wanted.append(wanted)
+        found = (await asyncio.shield(batch.sending))[place]
+        return _holder(found) if found else lease
 
     async def appear(self) -> None:
         subscription = self._redis.pubsub()
@@ -107,7 +143,7 @@ class RedisLeases:
 
     async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
         found: list[Lease | None] = []
-        for _, alike in groupby(leases, key=lambda lease: lease.ttl_ms):
+        for _, alike in groupby(leases, key=_TTL_MS):
             together = list(alike)
             for start in range(0, len(together), _TOGETHER_MAX):
                 some = together[start : start + _TOGETHER_MAX]
@@ -118,11 +154,10 @@ class RedisLeases:
         found: dict[str, Held] = {}
         for start in range(0, len(resources), _TOGETHER_MAX):
             some = resources[start : start + _TOGETHER_MAX]
-            with self._translated():
-                asked = self._redis.mget([_PREFIX + each for each in some])
-                values: Any = await asyncio.shield(asked)
+            keys = msgspec.json.encode([_PREFIX + each for each in some])
+            values: list[str] = msgspec.json.decode(await self._asked(HOLDERS, [], [keys]))
             pairs = zip(some, values, strict=True)
-            found |= {each: _holder(str(value)) for each, value in pairs if value is not None}
+            found |= {each: _holder(value) for each, value in pairs if value}
         return found
 
     async def release(self, lease: Lease) -> bool:
@@ -147,11 +182,26 @@ class RedisLeases:
         with contextlib.suppress(RedisError, OSError):
             await self._redis.aclose()
 
+    async def _acquire_together(
+        self, batch: _Batch, behind: asyncio.Task[list[str]] | None
+    ) -> list[str]:
+        """What comes while a request is under way shares the next one: a thousand apps whose leader
+        died are as many acquisitions at a time."""
+        if behind is not None:
+            await asyncio.wait({behind})
+        batch.is_sent = True
+        answer = await self._asked(ACQUIRE, [], [msgspec.json.encode(batch.wanted)])
+        found: list[str] = msgspec.json.decode(answer)
+        return found
+
     async def _renew_together(self, leases: Sequence[Lease], *, again: bool) -> list[Lease | None]:
         """All of them live equally long."""
         ttl_ms, started_ms = leases[0].ttl_ms, self._clock.monotonic_ms()
-        values: list[str | int] = [ttl_ms, "again" if again else "", *map(_held, leases)]
-        lost = set(await self._asked(RENEW, [lease.resource for lease in leases], values))
+        named: list[str] = []
+        for one in leases:
+            named += (_PREFIX + one.resource, _held(one))
+        arguments = (ttl_ms, "again" if again else "", msgspec.json.encode(named))
+        lost = set(await self._asked(RENEW, [], arguments))
         return [
             None
             if number in lost
@@ -163,7 +213,7 @@ class RedisLeases:
         return bool(await self._asked(script, [resource], arguments))
 
     async def _asked(
-        self, script: str, resources: Sequence[str], arguments: Sequence[str | int]
+        self, script: str, resources: Sequence[str], arguments: Sequence[str | int | bytes]
     ) -> Any:
         """What the script answers. Tried twice: all scripts find what they did before."""
         async for attempt in stamina.retry_context(
