@@ -27,6 +27,7 @@ from lockstep_services.processor.contact import Contact
 from lockstep_services.processor.lead.leasing import LEASE_NUDGE
 from lockstep_services.processor.presence import Presence
 from lockstep_services.processor.replica.hearing import LogHearing
+from lockstep_services.processor.replica.looking import LookPace
 from lockstep_services.processor.replica.reading import SharedReadings
 from lockstep_services.processor.replica.site import MakeOffload, Surroundings
 from lockstep_services.processor.revise.pacing import RevisionPace
@@ -85,6 +86,7 @@ class Processor:
             context.node, context.world, context.holders, settings, context.clock,
             context.randomness, context.metrics, context.traces, context.log, self._watch,
             self._beating, engines, make_offload, self._leases, self._hearing, readings,
+            LookPace(),
         )  # fmt: skip
         self._pace = RevisionPace()
         self._runners: dict[str, GroupRunner] = {}

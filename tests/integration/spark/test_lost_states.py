@@ -56,6 +56,7 @@ def test_a_state_that_is_touched_stays_as_and_where_it_is(
     assert isinstance(executor, LivesElsewhere)
     rows = rows_of(executor, cut(entries[:20], 5))
     before, places = executor.snapshot(), executor.locations
+    assert executor.is_forgotten()  # nothing was asked since
     executor.touch()
     assert (executor.snapshot(), executor.locations) == (before, places)
     rows += rows_of(executor, cut(entries[20:], 5))
@@ -63,6 +64,18 @@ def test_a_state_that_is_touched_stays_as_and_where_it_is(
     kill(executor)
     with pytest.raises(StateLostError):
         executor.touch()
+
+
+def test_a_worker_that_is_asked_for_another_state_keeps_them_all(make: Make) -> None:
+    """So the others need not be touched: Spark ends a worker, not a state."""
+    executor = make(COLUMNAR, base_max_bytes=1)
+    others = [make(COLUMNAR, base_max_bytes=1) for _ in range(8)]
+    mate = next(one for one in others if one.locations == executor.locations)
+    executor.is_forgotten()
+    assert executor.is_forgotten()
+    rows_of(mate, [log(5)])
+    assert not executor.is_forgotten()
+    assert executor.is_forgotten()
 
 
 def test_other_jobs_leave_the_workers_of_states_alone(make: Make) -> None:

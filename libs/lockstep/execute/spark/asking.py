@@ -118,14 +118,20 @@ class Workers:
             self._slices.release(shard.slot, self._instance)
             shard.sent.close()
 
+    def are_forgotten(self) -> bool:
+        """Whether a worker has run nothing since this was asked last, for whatever state."""
+        forgotten = False
+        for shard in self.shards:
+            runs = self._slices.runs(shard.slot, shard.preference)
+            forgotten = forgotten or runs == shard.runs_seen
+            shard.runs_seen = max(runs, shard.runs_seen)
+        return forgotten
+
     def touch(self) -> None:
         """Keeps the workers of an idle state: Spark ends those of which nothing is asked. One touch
         is enough for all states in a worker, and none where others were asked for something."""
-        seen = [self._slices.runs(shard.slot, shard.preference) for shard in self.shards]
-        if any(runs == shard.runs_seen for runs, shard in zip(seen, self.shards, strict=True)):
+        if self.are_forgotten():
             self.ask("slice")
-        for shard, runs in zip(self.shards, seen, strict=True):
-            shard.runs_seen = max(runs, shard.runs_seen)
 
     def ask(
         self,

@@ -35,9 +35,9 @@ from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
 
 TICK_MS: Final = 50
-QUIET_TICK_MS: Final = 10_000
+QUIET_TICK_MS: Final = 30_000
 """Where nothing is to be waited for but what rings by itself."""
-LOOK_TTLS: Final = 10
+LOOK_TTLS: Final = 30
 """In so many lives of a lease a replica asks for it, or looks after it, though nothing has told it
 to: the process renews all its leases and watches all that it waits for."""
 Hook = Callable[[], Awaitable[None]]
@@ -259,6 +259,7 @@ class Leadership:
                 self._published.to_publish.set()
                 await self._on_begin()
             else:
+                self._reach.folded.set()  # from now on it follows
                 self._log.warning("stepped down", epoch=self._lead.epoch, reason=instruction.reason)
                 await self._on_end()
             await self._site.beating.say()

@@ -18,6 +18,11 @@ died at a time have better things to do."""
 QUIET_FOLLOW_MS: Final = 10_000
 QUIET_LOOK_MS: Final = 60_000
 """After so long a replica looks, though nothing says that there is anything new."""
+LEADER_LOOK_MS: Final = 300_000
+"""Who leads knows the end of the output log, and its reader says what comes into the other one."""
+
+FULL_SHARE: Final = 4
+"""Who holds back more than such a part of what it may does not wait for its turn."""
 
 Tell = Callable[[facts.Fact], None]
 
@@ -31,25 +36,42 @@ class FollowLoop:
         self._published, self._trouble = replica.published, replica.trouble
         self._tell = tell
         self._clock = self._site.clock
-        self._looked_ms = self._clock.monotonic_ms() - QUIET_LOOK_MS
+        self._looked_ms = self._clock.monotonic_ms() - LEADER_LOOK_MS
         self._looked_at: Position = 0
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            is_due = self._clock.monotonic_ms() - self._looked_ms >= QUIET_LOOK_MS
-            is_quiet = not is_due and self._is_quiet()
+            left_ms = self._left_ms()
+            is_quiet = left_ms > 0 and self._is_quiet()
             if not is_quiet:
                 try:
-                    await self.look()
+                    await self._in_turn()
                 except UnavailableError as error:
                     self._trouble.text = str(error)
             if is_quiet or self._is_resting:
                 self._reach.folded.clear()
-                pause_ms = QUIET_FOLLOW_MS if is_quiet else RESTING_FOLLOW_MS
+                # A leader is rung for when it folds, and when its term ends.
+                quiet_ms = left_ms if self._lead.is_active else QUIET_FOLLOW_MS
+                pause_ms = quiet_ms if is_quiet else RESTING_FOLLOW_MS
                 await wait_set(self._reach.folded, self._clock, pause_ms)
             else:
                 await self._clock.sleep_ms(FOLLOW_EVERY_MS)
+
+    async def _in_turn(self) -> None:
+        """Looks when it is this replica's turn in its process; at once where rows that are
+        published may stand in the way of others."""
+        held = len(self._running.engine.outbox)
+        wait_ms = self._site.looks.wait_ms(self._clock.monotonic_ms())
+        max_held = self._site.settings.processor.hold_back_max_outputs // FULL_SHARE
+        if wait_ms and held < max_held:
+            await self._clock.sleep_ms(wait_ms)
+        await self.look()
+
+    def _left_ms(self) -> int:
+        """Until it looks in any case."""
+        every_ms = LEADER_LOOK_MS if self._lead.is_active else QUIET_LOOK_MS
+        return self._looked_ms + every_ms - self._clock.monotonic_ms()
 
     def _is_quiet(self) -> bool:
         """Nothing was folded since the last look, when nothing was left to fold, and the log's

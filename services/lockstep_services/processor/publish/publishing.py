@@ -24,7 +24,7 @@ from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
 
 MAX_ROWS: Final = 32_768
-BURY_EVERY_MS: Final = 10_000
+BURY_EVERY_MS: Final = 60_000
 """It is rung for when there is something: this is for what nobody foresaw."""
 PAUSE_MS: Final = 100
 FLUSH_POLL_MS: Final = 5

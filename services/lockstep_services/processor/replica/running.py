@@ -34,16 +34,17 @@ class Wanted:
     nodes: tuple[str, ...]
     settings: ProcessorSettings
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    standby: str = field(init=False)
+    """How a replica stands by: hot or warm. Asked for more often than anything else."""
+
+    def __post_init__(self) -> None:
+        self.standby = standby_of(self.view, self.settings)
 
     def change(self, view: AppView, nodes: tuple[str, ...]) -> None:
         """Something else is wanted from now on."""
         self.view, self.nodes = view, nodes
+        self.standby = standby_of(view, self.settings)
         self.changed.set()
-
-    @property
-    def standby(self) -> str:
-        """How a replica stands by: hot or warm."""
-        return standby_of(self.view, self.settings)
 
     @property
     def is_hot(self) -> bool:

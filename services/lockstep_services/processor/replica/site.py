@@ -13,6 +13,7 @@ from lockstep.leader.roll import LeaseRoll
 from lockstep.settings import Settings
 from lockstep.telemetry import Logger, MetricName, Metrics, Traces
 from lockstep_services.processor.replica.hearing import LogHearing
+from lockstep_services.processor.replica.looking import LookPace
 from lockstep_services.processor.replica.reading import SharedReadings
 from lockstep_services.processor.state.engine import Engines
 
@@ -40,6 +41,7 @@ class Surroundings:
     leases: LeaseRoll
     hearing: LogHearing
     readings: SharedReadings
+    looks: LookPace
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, EnvelopeError, unseal
 
 LOOK_EVERY_MS: Final = 250
-QUIET_LOOK_MS: Final = 30_000
+QUIET_LOOK_MS: Final = 60_000
 STORE_PAUSE_MS: Final = 2_000
 FLUSH_LIMIT_MS: Final = 10_000
 
@@ -62,11 +62,11 @@ class UpgradeLoop:
     async def run(self) -> None:
         """Until cancelled; RestartReplicaError when only beginning again tells what runs."""
         while True:
-            await self._clock.sleep_ms(LOOK_EVERY_MS)
             if self._running.is_settled:
                 await wait_set(self._running.wanted.changed, self._clock, QUIET_LOOK_MS)
                 self._running.wanted.changed.clear()
                 continue
+            await self._clock.sleep_ms(LOOK_EVERY_MS)
             try:
                 if self._running.is_old and self._lead.is_active:
                     await self._go_over()

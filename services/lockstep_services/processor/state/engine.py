@@ -246,7 +246,10 @@ class AppEngine:
         executor = self._executor
         if isinstance(executor, LivesElsewhere):
             async with self._lock:
-                await self._offload.run(executor.touch)
+                # Hardly ever: a thread for each of a thousand quiet apps would cost more than all
+                # else that they do.
+                if executor.is_forgotten():
+                    await self._offload.run(executor.touch)
 
     @property
     def state_rows(self) -> int:

@@ -91,6 +91,31 @@ async def test_an_answer_of_the_log_counts_at_once() -> None:
         assert hearing.silent_ms == 0
 
 
+class BusyClock(VirtualClock):
+    """Of a process that is held up: it wakes so much later than it wanted to."""
+
+    late_ms = 0
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        """See Clock."""
+        await super().sleep_ms(duration_ms + self.late_ms)
+
+
+async def test_a_process_that_is_held_up_does_not_take_that_for_silence() -> None:
+    """It gives the bus as much time to answer as it takes itself; a bus that is away while the
+    process has time is noticed as before."""
+    bus, clock = Bus(), BusyClock()
+    async with _hearing(bus, clock) as hearing:
+        clock.late_ms, bus.answers = 3 * PATIENCE_MS, False
+        await clock.advance_ms(10 * PATIENCE_MS)
+        assert bus.asked == 0
+        assert not _deaf(hearing)
+        clock.late_ms = 0
+        await clock.advance_ms(3 * PATIENCE_MS + 2 * TTL_MS)
+        assert bus.asked > 0
+        assert _deaf(hearing)
+
+
 def test_a_hot_standby_is_given_the_lead_sooner_than_a_warm_one() -> None:
     """Not before a dead leader's lease would have run out, and within what a killed one takes
     twice; a warm one has to restore first."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from lockstep.clock import VirtualClock
+from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.plan import Plans, plan_of
 from lockstep.settings import load_settings
 from lockstep_services.processor.fold.folding import TOUCH_EVERY_MS, FoldLoop
+from lockstep_services.processor.state.engine import AppEngine, Engines
+
+T = TypeVar("T")
 
 
 class Engine:
@@ -57,3 +63,47 @@ async def test_nobody_touches_what_is_paused_or_folds_nothing() -> None:
     paused.resume()
     await paused.touch()
     assert engine.touched == 1
+
+
+class Elsewhere(ReferenceExecutor):
+    """Whose worker others use, or forget."""
+
+    forgotten = False
+    touches = 0
+
+    def is_forgotten(self) -> bool:
+        """As it is told."""
+        return self.forgotten
+
+    def touch(self) -> None:
+        """Counted."""
+        self.touches += 1
+
+
+class Threads:
+    """Runs work at once, and counts it."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """See Offload."""
+        self.runs += 1
+        return work()
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+async def test_a_thread_is_taken_only_for_what_is_forgotten() -> None:
+    """All states of a worker live as long as anybody asks it for something: a thousand quiet apps
+    need no thread to find that out."""
+    plan, threads = plan_of("define stream S (a int); from S select a insert into T;"), Threads()
+    executor = Elsewhere(plan)
+    engines = Engines(Plans(), lambda _: executor, 10)
+    engine = AppEngine(plan, "v", executor, threads, 0, engines)
+    await engine.touch()
+    assert (executor.touches, threads.runs) == (0, 0)
+    executor.forgotten = True
+    await engine.touch()
+    assert (executor.touches, threads.runs) == (1, 1)
