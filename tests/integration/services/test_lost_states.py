@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from lockstep.execute.spark.session import WORKER_SLOT
+from lockstep.execute.spark.jobs import WORKER_SLOT
 from tests.integration.services.conftest import Start
 from tests.integration.services.test_processor import COUNT, expected, feed
 

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 from lockstep.embedded import prepare_spark_environment
 prepare_spark_environment()
@@ -18,12 +20,27 @@ print(session.sparkContext.parallelize([1], 1).map(lambda one: one + 1).collect(
 close_slices()
 """
 
+LINES = """
+from lockstep.embedded import prepare_spark_environment
+prepare_spark_environment()
+from lockstep.execute.spark.bulk import run_tasks
+from lockstep.execute.spark.company import Task
+from lockstep.execute.spark.session import SparkOptions, close_slices, open_slices
+options = SparkOptions(master="local[1]", slots=2)
+slices = open_slices(options)
+for name in (b"a", b"b"):
+    print(slices.run(iter, [Task(0, name), Task(1, name)]))
+print(run_tasks(bytes.upper, [b"c", b"d"], options))
+print(slices.run(iter, [Task(1, b"e")]))
+{end}
+"""
 
-def ran(**changed: str) -> subprocess.CompletedProcess[str]:
+
+def ran(program: str = PROGRAM, **changed: object) -> subprocess.CompletedProcess[str]:
     """The program in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(changed=changed)],
-        capture_output=True, text=True, check=False, env={**os.environ},
+        [sys.executable, "-c", program.format(changed=changed, **changed)],
+        capture_output=True, text=True, check=False, env={**os.environ}, timeout=240,
     )  # fmt: skip
 
 
@@ -38,3 +55,11 @@ def test_why_spark_does_not_start_stands_in_the_error() -> None:
     done = ran(JAVA_HOME="/nowhere")
     assert "SparkFailedError: Spark does not start" in done.stderr
     assert "/nowhere/bin/java: No such file or directory" in done.stderr
+
+
+@pytest.mark.parametrize("end", ["close_slices()", "pass"], ids=["closed", "left open"])
+def test_jobs_that_stay_leave_room_for_others_and_end_with_the_program(end: str) -> None:
+    """On one core, with two slots whose jobs wait for more; nothing is said of their end."""
+    done = ran(LINES, end=end)
+    wanted = "[b'a', b'a']\n[b'b', b'b']\n[b'C', b'D']\n[b'e']\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, wanted, "")

@@ -206,6 +206,17 @@ def test_spark_starts_again_when_its_jvm_died(make: Make) -> None:
     assert rows == rows_of(ReferenceExecutor(plan_of(COLUMNAR)), [entries])
 
 
+def test_slices_that_come_one_after_the_other_share_a_job(make: Make) -> None:
+    """Spark has begun one at most, and the rows are the reference's."""
+    entries = log(60)
+    executor = make(COLUMNAR)
+    tracker = open_slices(SparkOptions()).context.statusTracker()
+    before = len(tracker.getJobIdsForGroup(None))
+    rows = rows_of(executor, cut(entries, 1))
+    assert len(tracker.getJobIdsForGroup(None)) <= before + 1
+    assert rows == rows_of(ReferenceExecutor(plan_of(COLUMNAR)), [entries])
+
+
 @pytest.mark.usefixtures("spark_env")
 def test_spark_tells_its_plan() -> None:
     """A slice's job is one Python stage over one partition, whatever the app."""

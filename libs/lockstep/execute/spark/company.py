@@ -81,12 +81,12 @@ class Company:
     """Each slot runs one job at a time; calls get their turn in the order in which they came.
 
     Where the last job had a crowd, the next one waits a little for company (`gather`), as many
-    small apps are at work.
+    small apps are at work; None: it does not, as a job costs little.
     A job that fails for several calls is run again for each of them alone: so a call that breaks
     its worker fails by itself.
     """
 
-    def __init__(self, run_job: RunJob, gather: Callable[[], None] = _gather) -> None:
+    def __init__(self, run_job: RunJob, gather: Callable[[], None] | None = _gather) -> None:
         self._run_job = run_job
         self._guard = threading.Lock()
         self._waiting: list[_Call] = []
@@ -112,7 +112,7 @@ class Company:
                 break
             call.leads = False
             call.turn.clear()
-            if call.slots & self._crowded and not call.is_alone:
+            if self._gather and call.slots & self._crowded and not call.is_alone:
                 self._gather()
             self._lead(call)
         if call.answers is None:

@@ -1,4 +1,4 @@
-"""SparkExecutor: folds slices of the input log in Spark workers, one Spark job per slice.
+"""SparkExecutor: folds slices of the input log in Spark workers, one request per slice.
 
 The driver keeps what is needed to build the state anywhere: the last snapshot and the entries
 folded since, bounded by bytes. A lost worker, a lost Spark executor, a moved task or a task run
@@ -128,11 +128,11 @@ class SparkExecutor:
         return sum(shard.state_rows for shard in self._workers.shards)
 
     def run_slice(self, entries: Sequence[LogEntry]) -> SliceResult:
-        """Folds entries in one Spark job."""
+        """Folds entries in one request."""
         return self.run_encoded(encoded(entries, self._schemas))
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
-        """Folds entries in one Spark job; their bytes go to the workers as they are."""
+        """Folds entries in one request; their bytes go to the workers as they are."""
         if len(self._workers.shards) == 1:
             return self._fold(entries)
         # A write is no matter of order within a slice: the reference applies it in between.

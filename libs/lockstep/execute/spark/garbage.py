@@ -17,9 +17,10 @@ _tasks = itertools.count(1)
 
 
 def settle() -> None:
-    """At the end of a task: cycles that it left go now, what survives it is set aside."""
+    """Behind the answers of a task: cycles that it left go now, what survives it is set aside."""
     if next(_tasks) % FULL_EVERY_TASKS == 0:
-        gc.unfreeze()  # for the worker's own full collection, which follows
-        return
-    gc.collect(1)
+        gc.unfreeze()
+        gc.collect()
+    else:
+        gc.collect(1)
     gc.freeze()

@@ -11,31 +11,21 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import RDD, SparkConf, SparkContext
-from pyspark.core.rdd import _wrap_function
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.serializers import NoOpSerializer
 
 from lockstep.execute.spark import blocks
-from lockstep.execute.spark.company import (
-    Company,
-    Served,
-    SparkFailedError,
-    Task,
-    WorkerDiedError,
-)
+from lockstep.execute.spark.company import Company, Served, SparkFailedError, Task
 from lockstep.execute.spark.gateway import launched
-
-WORKER_SLOT = "LOCKSTEP_WORKER_SLOT"
-"""Environment variable that sets the worker processes of different slots apart."""
+from lockstep.execute.spark.jobs import Jobs
+from lockstep.execute.spark.lines import Lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +48,14 @@ class SparkOptions:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-class _Jvm:
-    """What every job asks the JVM for, looked up once."""
-
-    def __init__(self, context: Any) -> None:
-        jvm = context._jvm
-        self.context = context._jsc.sc()
-        self.python_rdd = jvm.PythonRDD
-        self.sequence = jvm.org.apache.spark.api.python.PythonUtils.toSeq
-        self.bytes = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
-
-
 class SparkSlices:
-    """Runs jobs of one task per slot; requests that come for a busy slot share its next job.
+    """Runs requests in the workers of slots; those that come for a busy slot go together next.
 
     Spark keeps idle Python workers in a pool per environment. A slot is an environment variable and
     runs one task at a time, so its tasks come back to the same worker as long as it lives, and the
-    states it holds are there. `shares_memory`: driver and workers are on one machine, so large
-    blocks need not travel through Spark.
+    states it holds are there. `shares_memory`: driver and workers are on one machine. Then large
+    blocks need not travel through Spark, and a job serves requests as long as they come (lines).
+    Elsewhere each request is a job.
     """
 
     def __init__(self, context: SparkContext, slots: int, *, is_local: bool) -> None:
@@ -84,14 +64,16 @@ class SparkSlices:
         # Each thread that calls the gateway has a connection to the JVM and a thread there, for
         # good. As many jobs run at a time as there are slots; one thread more looks after Spark.
         self._callers = ThreadPoolExecutor(slots + 1, thread_name_prefix="spark")
-        self._company = Company(lambda *job: self._callers.submit(self._run, *job).result())
         self._slots = slots
         self._runs: Counter[tuple[int, str | None]] = Counter()
         self._users: Counter[int] = Counter()
         self._gone: list[list[str]] = [[] for _ in range(slots)]
-        self._functions: dict[tuple[Served, int], Any] = {}
-        self._jvm = _Jvm(context)
         self.shares_memory = is_local and blocks.can_share()
+        self._jobs = Jobs(context, answers_are_small=self.shares_memory)
+        self._lines = Lines(self._submit) if self.shares_memory else None
+        self._company = (
+            Company(self._by_jobs) if self._lines is None else Company(self._by_lines, gather=None)
+        )
 
     def acquire(self, avoid: Sequence[int] = ()) -> int:
         """A slot for an instance: the one with the fewest, other than `avoid` if there is
@@ -115,82 +97,39 @@ class SparkSlices:
             return told
 
     def run(self, function: Served, tasks: Sequence[Task]) -> list[bytes]:
-        """`function` over each task's payload, in the worker of its slot, in one Spark job.
+        """`function` over each task's payload, in the worker of its slot.
 
         The tasks' slots differ. Raises SparkFailedError.
         """
         return self._company.run(function, tasks)
 
     def runs(self, slot: int, location: str | None) -> int:
-        """How many jobs the worker of a slot has run there."""
+        """How often the worker of a slot was asked there."""
         return self._runs[slot, location]
 
-    def _run(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
-        try:
-            answers = self._collected(self._job(function, batches))
-        except (Py4JError, PySparkException, OSError) as error:
-            kind = WorkerDiedError if _is_death(str(error)) else SparkFailedError
-            raise kind(f"a Spark job failed: {error}") from error
+    def _by_jobs(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
+        answers = self._submit(function, batches).result()
+        self._count(batches)
+        return answers
+
+    def _by_lines(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
+        assert self._lines is not None
+        answers = self._lines.ask(function, batches)
+        self._count(batches)
+        return answers
+
+    def _submit(
+        self, function: Served, batches: Sequence[Sequence[Task]]
+    ) -> Future[list[list[bytes]]]:
+        return self._callers.submit(self._jobs.run, function, batches)
+
+    def _count(self, batches: Sequence[Sequence[Task]]) -> None:
         with self._guard:
             self._runs.update(batch[0].place for batch in batches)
-        return [msgspec.msgpack.decode(answer, type=list[bytes]) for answer in answers]
 
     def lineage(self, function: Served) -> str:
         """How Spark would run a job of `function` on one payload, in its own words."""
-        return str(self._job(function, [[Task(0, b"")]]).toDebugString())
-
-    # Each call of the gateway is a round trip to the JVM, and a job of the public interface makes
-    # thirty: a third of a small slice's time. So what all jobs share is made once.
-
-    def _job(self, function: Served, batches: Sequence[Sequence[Task]]) -> Any:
-        """The JVM's RDD of the answers, one of each batch."""
-        jvm = self._jvm
-        parts = [
-            jvm.python_rdd(self._source(batch), self._served(function, batch[0].slot), False, False)
-            for batch in batches
-        ]
-        return parts[0] if len(parts) == 1 else jvm.context.union(jvm.sequence(parts), jvm.bytes)
-
-    def _collected(self, job: Any) -> list[bytes]:
-        if self.shares_memory:
-            # Small, since large blocks are in shared memory.
-            return [bytes(answer) for answer in job.collect()]
-        return list(map(bytes, RDD(job.toJavaRDD(), self._context, NoOpSerializer()).collect()))
-
-    def _served(self, function: Served, slot: int) -> Any:
-        """`function` as the JVM has it run in the workers of a slot."""
-        with self._guard:
-            found = self._functions.get((function, slot))
-            if found is None:
-                no_op = NoOpSerializer()
-                context = _in_slot(self._context, slot)
-                found = _wrap_function(context, _of_partition(function), no_op, no_op)
-                self._functions[function, slot] = found
-            return found
-
-    def _source(self, batch: Sequence[Task]) -> Any:
-        """An RDD of the batch as one payload, that Spark should read where its location says."""
-        framed = msgspec.msgpack.encode([task.payload for task in batch])
-        jvm, payload, location = self._jvm, self._in_jvm(framed), batch[0].location
-        if location is None:
-            return jvm.context.makeRDD(payload, 1, jvm.bytes)
-        places = jvm.sequence([jvm.sequence([location])])
-        return jvm.context.makeRDD(payload.zip(places), jvm.bytes)
-
-    def _in_jvm(self, payload: bytes) -> Any:
-        """A Scala sequence of the one payload; a large one goes through a file, as the gateway
-        spells bytes out in letters."""
-        if len(payload) <= GATEWAY_MAX_BYTES:
-            return self._jvm.sequence([bytearray(payload)])
-        context: Any = self._context
-        jvm = context._jvm
-        source = context._serialize_to_jvm(
-            [payload],
-            NoOpSerializer(),
-            lambda path: jvm.PythonRDD.readRDDFromFile(context._jsc, path, 1),
-            lambda: jvm.PythonParallelizeServer(context._jsc.sc(), 1),
-        )
-        return source.rdd().partitions()[0].iterator().toSeq()
+        return self._jobs.lineage(function)
 
     @property
     def slots(self) -> int:
@@ -222,38 +161,14 @@ class SparkSlices:
 
     def close(self) -> None:
         """No more jobs; those that run end by themselves. The context goes on."""
+        if self._lines is not None:
+            self._lines.close()
         self._callers.shutdown(wait=False)
 
     @property
     def context(self) -> SparkContext:
         """The Spark context, for bulk jobs and explain."""
         return self._context
-
-
-def _is_death(message: str) -> bool:
-    """Spark says so of a Python worker that ended by itself, or by the system's hand."""
-    return "Python worker exited unexpectedly" in message or "MemoryError" in message
-
-
-def _in_slot(context: SparkContext, slot: int) -> SparkContext:
-    """The context with a slot's environment. The context itself never has one: other jobs of the
-    process would get workers of the slot, several at a time, and its tasks then go round between
-    them."""
-    seen: SparkContext = object.__new__(SparkContext)
-    seen.__dict__ = {
-        **context.__dict__,
-        "environment": {**context.environment, WORKER_SLOT: str(slot)},
-    }
-    return seen
-
-
-def _of_partition(function: Served) -> Callable[[int, Iterable[bytes]], Iterator[bytes]]:
-    def served(_: int, batches: Iterable[bytes]) -> Iterator[bytes]:
-        for batch in batches:
-            payloads = msgspec.msgpack.decode(batch, type=list[bytes])
-            yield msgspec.msgpack.encode(list(function(payloads)))
-
-    return served
 
 
 _guard = threading.Lock()
@@ -310,12 +225,11 @@ def _forget(context: SparkContext) -> None:
 
 
 TASK_ATTEMPTS = 4
-GATEWAY_MAX_BYTES = 256 * 1024
 
 
 def _start(options: SparkOptions) -> SparkContext:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = SparkConf().setMaster(_with_attempts(options.master)).setAppName(options.app_name)
+    conf = SparkConf().setMaster(options.master).setAppName(options.app_name)
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -339,7 +253,20 @@ def _start(options: SparkOptions) -> SparkContext:
         conf.set(key, value)
     if SparkContext._gateway is None:
         SparkContext._ensure_initialized(gateway=launched(conf))
+    if options.master.startswith("local"):
+        _make_room(conf, options)
     return SparkContext.getOrCreate(conf)
+
+
+def _make_room(conf: SparkConf, options: SparkOptions) -> None:
+    """On one machine jobs of slots stay: other jobs have as many threads as they had without."""
+    jvm: Any = SparkContext._jvm
+    threads = _threads(
+        options.master, int(jvm.java.lang.Runtime.getRuntime().availableProcessors())
+    )
+    if threads is not None:
+        conf.set("spark.default.parallelism", str(threads))
+        conf.setMaster(f"local[{threads + options.slots},{TASK_ATTEMPTS}]")
 
 
 def _of_place(options: SparkOptions) -> dict[str, str]:
@@ -372,11 +299,11 @@ def _address_towards(host: str, port: int) -> str:
         raise SparkFailedError(f"there is no way to the Spark master at {host}:{port}") from error
 
 
-def _with_attempts(master: str) -> str:
-    """A local master tries a task once unless told otherwise; a killed worker must not end a
-    job."""
+def _threads(master: str, processors: int) -> int | None:
+    """How many a local master names; None where it says more than that."""
     if master == "local":
-        return f"local[1,{TASK_ATTEMPTS}]"
-    if master.startswith("local[") and "," not in master:
-        return f"{master[:-1]},{TASK_ATTEMPTS}]"
-    return master
+        return 1
+    found = re.fullmatch(r"local\[(\*|\d+)\]", master)
+    if found is None:
+        return None
+    return processors if found[1] == "*" else int(found[1])

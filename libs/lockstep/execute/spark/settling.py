@@ -127,7 +127,7 @@ class Settling:
     # --- see FoldsBack ---------------------------------------------------------------------------
 
     def fold(self, entries: Sequence[EncodedEntry]) -> SliceResult:
-        """Folds entries in one Spark job. Poisoned, Suspected, WorkerDiedError: the workers hold
+        """Folds entries in one request. Poisoned, Suspected, WorkerDiedError: the workers hold
         nothing then, and the state is built again when something is asked next."""
         result = wire.joined(self._workers.ask("slice", entries=entries))
         self._workers.position = result.position

@@ -1,0 +1,242 @@
+"""A line: a socket from the driver to the worker of a slot, where both are on one machine.
+
+A job costs Spark's JVM some 20 ms of processor time and a dozen changes of threads, whatever it
+does. So on one machine a job stays as long as requests come: its task calls the driver back and
+serves them one after the other. Spark starts the worker, counts its failures and puts another one
+in its place, as for any other task.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from lockstep.execute.spark.company import Served, SparkFailedError, Task
+
+LINGER_S: Final = 2.0
+"""A job ends when nothing was asked of its worker for so long."""
+MAX_FRAMES: Final = 100_000
+"""And after so many requests: nothing grows for ever."""
+ATTEMPTS: Final = 4
+"""So many workers may end over a request."""
+POLL_S: Final = 0.05
+"""How soon it shows that a job has ended before its task called."""
+HANG_UP_S: Final = 5.0
+_LENGTH: Final = struct.Struct("!Q")
+_PEER: Final = struct.Struct("3i")
+"""Process, user and group."""
+
+Submit = Callable[[Served, Sequence[Sequence[Task]]], "Future[list[list[bytes]]]"]
+"""Begins a job."""
+
+
+class Lines:
+    """Of all slots; `submit` begins jobs. Calls that need the same slot exclude one another."""
+
+    def __init__(self, submit: Submit) -> None:
+        self._submit = submit
+        self._lines: dict[int, Line] = {}
+
+    def ask(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
+        """The answers of `function` to the requests of each batch, which is of one slot.
+        SparkFailedError."""
+        lines = [self._line(function, batch[0].slot) for batch in batches]
+        for line, batch in zip(lines, batches, strict=True):
+            line.begin([task.payload for task in batch])
+        for line in lines:
+            line.reach()
+        return [line.end() for line in lines]
+
+    def close(self) -> None:
+        """All jobs end; idempotent."""
+        for line in self._lines.values():
+            line.hang_up()
+        self._lines.clear()
+
+    def _line(self, function: Served, slot: int) -> Line:
+        line = self._lines.get(slot)
+        if line is None or line.function is not function:
+            if line is not None:
+                line.hang_up()
+            line = self._lines[slot] = Line(function, slot, self._submit)
+        return line
+
+
+class Line:
+    """To the worker of one slot, for one `function`. `begin`, `reach`, then `end`."""
+
+    def __init__(self, function: Served, slot: int, submit: Submit) -> None:
+        self.function = function
+        self._slot = slot
+        self._submit = submit
+        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listening.bind("")  # the system gives it a name that goes with it, and no file
+        self._listening.listen()
+        self._job: Future[list[list[bytes]]] | None = None
+        self._worker: socket.socket | None = None
+        self._frame = b""
+        self._is_sent = self._is_under_way = self._is_untried = False
+
+    def begin(self, requests: Sequence[bytes]) -> None:
+        """Sends requests, or starts a job where none runs."""
+        if self._is_under_way:
+            self._drop()  # an answer that nobody waited for must not be taken for the next one
+        self._is_under_way = True
+        self._frame, self._is_sent = msgspec.msgpack.encode(requests), False
+        self._is_untried = False
+        if self._worker is None or self._job is None or self._job.done():
+            self._renew()
+        else:
+            self._send(self._worker)
+
+    def reach(self) -> None:
+        """Waits for the worker of a job that was just begun, and sends."""
+        if self._worker is None:
+            self._worker = self._called()
+            if self._worker is not None:
+                self._send(self._worker)
+
+    def end(self) -> list[bytes]:
+        """The answers. A worker that ends over requests gets them again as often as Spark would try
+        a job. What Spark says of it comes out then."""
+        lost = 0
+        while True:
+            worker = self._worker = self._worker or self._called()
+            if worker is None:
+                self._raise_if(lost)
+                self._renew()
+                continue
+            if self._is_sent or self._send(worker):
+                answer = _received(worker, None)
+                if answer is not None:
+                    self._is_under_way = False
+                    return msgspec.msgpack.decode(answer, type=list[bytes])
+                lost += 1
+            self._drop()
+
+    def hang_up(self) -> None:
+        """The job ends; what was under way has no answer. Idempotent."""
+        self._drop()
+        self._listening.close()
+        if self._job is not None:
+            wait([self._job], HANG_UP_S)
+
+    def _renew(self) -> None:
+        """Another job, once the last one has ended: a slot has one worker."""
+        self._drop()
+        if self._job is not None:
+            wait([self._job])
+        while self._calls(0):
+            self._listening.accept()[0].close()  # of the last job
+        task = Task(self._slot, self._listening.getsockname())
+        self._is_untried = True
+        self._job = self._submit(_Attending(self.function), [[task]])
+
+    def _called(self) -> socket.socket | None:
+        """The worker that calls; None when its job has ended."""
+        while True:
+            if self._calls(POLL_S):
+                worker = self._listening.accept()[0]
+                if _is_ours(worker):
+                    return worker
+                worker.close()
+            elif self._job is None or self._job.done():
+                return None
+
+    def _calls(self, within_s: float) -> bool:
+        return bool(select.select([self._listening], [], [], within_s)[0])
+
+    def _raise_if(self, lost: int) -> None:
+        """What the job failed of, if the requests are to blame, or its task never called. Of a job
+        that was there before, earlier requests may be to blame."""
+        error = None if self._job is None else self._job.exception()
+        if error is not None and (self._is_untried or lost >= ATTEMPTS):
+            raise error
+        if lost > 2 * ATTEMPTS:
+            raise SparkFailedError("a worker hangs up on whatever it is asked")
+
+    def _send(self, worker: socket.socket) -> bool:
+        self._is_sent = _sent(worker, self._frame)
+        self._is_untried = self._is_untried and not self._is_sent
+        return self._is_sent
+
+    def _drop(self) -> None:
+        worker, self._worker = self._worker, None
+        self._is_sent = False
+        if worker is not None:
+            worker.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Attending:
+    """What the task of a job does: it attends to the address that it is given."""
+
+    function: Served
+
+    def __call__(self, addresses: Iterable[bytes]) -> Iterator[bytes]:
+        for address in addresses:
+            _attend(address, self.function)
+            yield b""
+
+
+def _attend(address: bytes, function: Served) -> None:
+    """Serves what comes over the line, until it is quiet or hung up."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.connect(address)
+        if not _is_ours(line):
+            raise PermissionError("somebody else listens where the driver was")
+        for _ in range(MAX_FRAMES):
+            frame = _received(line, LINGER_S)
+            if frame is None:
+                return
+            requests = msgspec.msgpack.decode(frame, type=list[bytes])
+            answering = function(requests)
+            if not _sent(line, msgspec.msgpack.encode([next(answering) for _ in requests])):
+                return
+            for _ in answering:
+                pass  # what is done behind the last answer holds nobody up
+
+
+def _is_ours(line: socket.socket) -> bool:
+    """The other side runs as the same user: names of sockets are there for everybody."""
+    told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    return bool(_PEER.unpack(told)[1] == os.getuid())
+
+
+def _sent(line: socket.socket, frame: bytes) -> bool:
+    """False when the other side is gone."""
+    try:
+        line.sendall(_LENGTH.pack(len(frame)))
+        line.sendall(frame)
+    except OSError:
+        return False
+    return True
+
+
+def _received(line: socket.socket, limit_s: float | None) -> bytearray | None:
+    """A frame; None when the other side is gone, or says nothing for so long."""
+    line.settimeout(limit_s)
+    try:
+        head = _exactly(line, _LENGTH.size)
+        return None if head is None else _exactly(line, *_LENGTH.unpack(head))
+    except OSError:
+        return None
+
+
+def _exactly(line: socket.socket, size: int) -> bytearray | None:
+    found = bytearray(size)
+    view = memoryview(found)
+    while view.nbytes:
+        read = line.recv_into(view)
+        if not read:
+            return None
+        view = view[read:]
+    return found
