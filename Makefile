@@ -22,7 +22,7 @@ demo: $(VENV)/runtime  ## the whole suite on real input, with its answers checke
 	$(BIN)/lockstep demo $(if $(KEEP),--keep)
 
 # pytest ends with 5 where ARGS choose no test of this part.
-unit: $(VENV)/dev  ## what needs no server, no JVM and no network: about three minutes; WORKERS=n, ARGS='-k …'
+unit: $(VENV)/dev  ## what needs no server, no JVM, no process of its own and is no property: two or three minutes; WORKERS=n, ARGS='-k …'
 	$(PYTEST) tests/unit tests/golden -m unit -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
 
 test: unit  ## these, then all others but e2e, bench and `make check`, on real servers; EXAMPLES=50 tries properties on half as many

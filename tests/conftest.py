@@ -20,7 +20,9 @@ settings.load_profile("unhurried")
 
 HERE = Path(__file__).parent
 UNIT = [HERE / name for name in ("unit", "golden")]
-"""Where tests are that `make unit` runs if they start neither a server nor a JVM."""
+"""Where tests are that `make unit` runs, but for those that take long."""
+LONG = ("servers", "spark", "processes")
+"""Markers of these; properties, which try many examples, are among them."""
 
 SPARK_TIMEOUT_S = 400
 """The first test of a worker starts Spark: seconds on an idle machine, minutes on a crowded one."""
@@ -61,8 +63,8 @@ def spark_env() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs servers, Spark or neither; one worker gets all of Spark, others whole files,
-    or all goldens of a topic."""
+    """Marks what needs servers or Spark, and what takes no long time. One worker gets all of Spark,
+    others whole files, or all goldens of a topic."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
@@ -72,8 +74,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT_S))
-        slow = any(item.get_closest_marker(name) for name in ("servers", "spark"))
-        if not slow and any(item.path.is_relative_to(folder) for folder in UNIT):
+        slow = any(item.get_closest_marker(name) for name in LONG)
+        is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if not (slow or is_property) and any(item.path.is_relative_to(folder) for folder in UNIT):
             item.add_marker(pytest.mark.unit)
         group = "spark" if item.get_closest_marker("spark") else group_of(item.nodeid)
         item.add_marker(pytest.mark.xdist_group(group))

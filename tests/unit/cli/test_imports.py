@@ -57,6 +57,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -76,6 +77,7 @@ def test_a_short_command_loads_nothing_heavy(tmp_path: Path, arguments: tuple[st
     assert loaded(tmp_path, *arguments) & HEAVY == set()
 
 
+@pytest.mark.processes
 def test_the_count_of_modules_sees_what_is_loaded(tmp_path: Path) -> None:
     """A command that needs columns has them."""
     (tmp_path / "good.siddhi").write_text(APP)

@@ -83,6 +83,7 @@ with VirtualApp.restore(app_text, snapshot) as app:
 """
 
 
+@pytest.mark.processes
 def test_extensions_work_exactly_as_shown(tmp_path: Path) -> None:
     """Both modules, found by entry points as the page declares them, in a process of its own."""
     function, window = python_blocks()[1:3]
@@ -117,6 +118,7 @@ def run_python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.processes
 def test_the_python_test_is_one(tmp_path: Path) -> None:
     """The example for pytest passes on the example app."""
     (_, app) = blocks("siddhi")[-1]

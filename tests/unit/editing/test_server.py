@@ -50,6 +50,7 @@ async def editor() -> AsyncIterator[LanguageClient]:
     await client.stop()  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.processes
 @pytest.mark.timeout(120)
 async def test_an_editor_is_served(editor: LanguageClient) -> None:
     """Problems come by themselves; completion, hover, definition, rename and format answer."""

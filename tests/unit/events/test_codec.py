@@ -264,6 +264,7 @@ def test_records_of_the_other_log_are_refused() -> None:
         decode_output(encode_record(TickRecord(1)))
 
 
+@pytest.mark.processes
 def test_reading_and_writing_output_records_loads_nothing_heavy() -> None:
     """Whoever only follows a log needs no pandas: 40 MB, and a second without anything else."""
     payload = encode_record(OutputRecord(1, (OutputRow(OutputId(1, 0), "A", 3, ("x", 1)),)))

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXTENSION = '''
 """Functions of one's own."""
 from lockstep.extending import (
@@ -116,6 +118,7 @@ for window in ("my:none", "my:told"):
 """
 
 
+@pytest.mark.processes
 def test_an_extension_is_found_checked_and_run(tmp_path: Path) -> None:
     """A function, an aggregator, a stream function and a window from a tiny distribution."""
     (tmp_path / "my_extension.py").write_text(EXTENSION)

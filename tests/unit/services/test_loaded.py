@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 SERVICES: Final = ("receiver", "processor", "publisher", "presenter", "coordinator", "console")
 HEAVY: Final = ("pyspark", "numba", "duckdb", "lockstep.execute.columnar")
 """The processor's engine takes them when its first app comes."""

@@ -67,6 +67,7 @@ def test_a_node_without_river_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert "pip install 'lockstep[streamingml]'" in str(refused.value.hint)
 
 
+@pytest.mark.processes
 def test_river_is_loaded_when_an_app_asks_for_it() -> None:
     """And not with everything that can run an app."""
     code = (

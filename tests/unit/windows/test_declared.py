@@ -108,6 +108,7 @@ def outputs(text: str, executor: str, *, cut: int | None) -> dict[str, list[Any]
     return found
 
 
+@pytest.mark.processes
 def test_declarations_load_no_arrays() -> None:
     """Every command imports all of them."""
     script = (

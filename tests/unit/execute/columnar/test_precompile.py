@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from numba import config
 
 import lockstep
@@ -43,6 +44,7 @@ def called() -> set[str]:
     return found
 
 
+@pytest.mark.processes
 def test_every_kernel_that_is_called_is_compiled() -> None:
     """A process of its own: in this one others have compiled before. What only kernels call is
     compiled into them."""

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[4]
 
 USE_IT = """
@@ -96,6 +98,7 @@ def shown_on_the_page(kind: str) -> list[str]:
     return [m[1] for m in re.finditer(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
 
 
+@pytest.mark.processes
 def test_both_work_exactly_as_shown(tmp_path: Path) -> None:
     """Found by their entry points; options are checked; a datagram comes out as a point."""
     (sink,) = (block for block in shown_on_the_page("python") if "SINKS" in block)

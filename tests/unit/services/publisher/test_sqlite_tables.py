@@ -220,6 +220,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.processes
 async def test_a_publisher_that_is_killed_within_a_transaction(
     path: Path, file: SqliteFile
 ) -> None:
