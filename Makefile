@@ -47,7 +47,7 @@ format: $(VENV)/dev  ## lays the source out and mends what can be mended mechani
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, past, batch, console, rights, fuzz, security, pausing, starved, trace, connectors, lookups (SIZE=rows); BUS=kafka; ARGS=--tls
+e2e: $(VENV)/dev  ## separate processes; the active processor is killed three times; nothing lost, nothing twice; SCENARIO=handover, failover, fleet, history, past, batch, console, rights, fuzz, security, pausing, starved, trace, upgrade, connectors, lookups (SIZE=rows); BUS=kafka; ARGS=--tls
 	$(BROKER)
 	$(if $(findstring connectors,$(SCENARIO)),$(FAR))
 	$(if $(findstring lookups,$(SCENARIO)),scripts/mariadb $(VENV)/mariadb)
