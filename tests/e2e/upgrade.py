@@ -2,11 +2,12 @@
 
 `make e2e SCENARIO=upgrade` takes the tree of an earlier commit out of git (`--since`), and starts
 two of each service from it. An app with a window, a pattern and a table gets events at a steady
-rate, and saves its state each second. Then each process is stopped in good order and started again from
-the working tree: coordinators, processors, receivers, publishers, presenters. The next one follows
-when this one is ready, and both replicas of the app are. So the new build reads the logs, the saved
-states and the database of the earlier one, and for a time both work together. Each row has to be in
-the output log once, and to be what an app gives that was never upgraded; a webhook has to get each.
+rate, and saves its state each second. Then each process is stopped in good order and started again
+from the working tree: coordinators, processors, receivers, publishers, presenters. The next one
+follows when this one is ready, and both replicas of the app are. So the new build reads the logs,
+the saved states and the database of the earlier one, and for a time both work together. Each row
+has to be in the output log once, and to be what an app gives that was never upgraded; a webhook has
+to get each.
 
 Last line: `upgrade: ok from=<commit> replaced=10 events=<n> lost=0 duplicated=0 wrong=0
 undelivered=0 silence_ms=<longest>`.
