@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from lockstep.archive import naming
 from lockstep.archive.events_in import EVENTS, GAP, LEFT_OUT, Restored, StreamRows, restored
@@ -22,6 +21,9 @@ from lockstep.archive.keeping import TEXT_SCHEMA, SideArchive, Text
 from lockstep.archive.place import Place
 from lockstep.archive.tables import Table, folders_below
 from lockstep.events import Position
+
+if TYPE_CHECKING:  # loads pandas: 40 MB, which most processes never need
+    import pyarrow.dataset as ds
 
 WINDOW: Final = 16_384
 """Positions looked at together."""
@@ -35,8 +37,6 @@ RowsByTable = Mapping[tuple[str, str], StreamRows]
 
 Block = tuple[Sequence[Mapping[str, Any]], RowsByTable]
 """Rows of `records`, and the events that they stand for."""
-
-_IS_EVENTS: Final = pc.field("kind") == EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,8 @@ class InputReader:
         place = (pc.field("position") > span.after) & (pc.field("position") <= span.up_to)
         found: dict[tuple[str, str], Position] = {}
         columns = ["position", "stream", "shape"]
-        for batch in dataset.to_batches(columns=columns, filter=place & _IS_EVENTS):
+        is_events = pc.field("kind") == EVENTS
+        for batch in dataset.to_batches(columns=columns, filter=place & is_events):
             table = pa.Table.from_batches([batch])
             least = table.group_by(["stream", "shape"]).aggregate([("position", "min")])
             for row in least.to_pylist():

@@ -13,11 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import (
     CommitProperties,
@@ -33,6 +32,9 @@ from pyarrow import fs
 from lockstep.archive.naming import DAY, EVENT_COLUMNS
 from lockstep.archive.place import Place
 from lockstep.events import Fault, FencedError, LockstepError, UnavailableError
+
+if TYPE_CHECKING:  # loads pandas: 40 MB, which most processes never need
+    import pyarrow.dataset as ds
 
 _WRITING: Final = WriterProperties(
     compression="ZSTD", compression_level=3, max_row_group_size=65_536

@@ -13,7 +13,7 @@ import hashlib
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.compute as pc
 
 from lockstep.archive import naming
 from lockstep.archive.events_in import day_of, storable
@@ -73,8 +73,8 @@ class Results:
         """What is kept of a run, in order, without the columns of our own."""
         dataset = self._table(run.shape).dataset()
         assert dataset is not None
-        day = ds.field(naming.DAY) == day_of(run.due_ms)
-        place = day & (ds.field(SCRIPT) == run.script) & (ds.field(DUE) == run.due_ms)
+        day = pc.field(naming.DAY) == day_of(run.due_ms)
+        place = day & (pc.field(SCRIPT) == run.script) & (pc.field(DUE) == run.due_ms)
         found: Any = dataset.to_table(filter=place).sort_by(ROW)
         return found.drop_columns(list(OWN))
 

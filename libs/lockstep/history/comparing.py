@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.reading import Span
+
+if TYPE_CHECKING:  # loads pandas: 40 MB, which most processes never need
+    import pyarrow.dataset as ds
 
 WINDOW: Final = 65_536
 MISSING: Final = "missing"

@@ -11,8 +11,8 @@ import pytest
 pytestmark = pytest.mark.processes
 
 SERVICES: Final = ("receiver", "processor", "publisher", "presenter", "coordinator", "console")
-HEAVY: Final = ("pyspark", "numba", "duckdb", "lockstep.execute.columnar")
-"""The processor's engine takes them when its first app comes."""
+HEAVY: Final = ("pyspark", "numba", "duckdb", "pandas", "lockstep.execute.columnar")
+"""The processor's engine takes them when its first app comes. pyarrow.dataset brings pandas."""
 ASK: Final = "import sys, lockstep_services.{}.__main__; print([m for m in {} if m in sys.modules])"
 
 
