@@ -25,10 +25,12 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.tables import kernel as tables
+from lockstep.tables.following import Followed, Layout
 from lockstep.tables.lookup import Lookup
 from lockstep.tables.one_by_one import OneByOne, take_over
+from lockstep.tables.rows import Rows
 from lockstep.tables.store import TableStore
-from lockstep.tables.values import Rows, brought, fill, sought
+from lockstep.tables.values import brought, fill, sought
 from lockstep.tables.writers import Writer, action_of, keeps_up, writer_of
 from lockstep.telemetry import get_logger
 
@@ -111,14 +113,18 @@ class TableUnit:
     def is_one_by_one(self) -> bool:
         """Whether the reference's actions make the writes. Asked when all queries are lowered."""
         writers = [each for each in self.writers.values() if each is not None]
-        several = any(not self._finds_one(each) for each in writers)
+        several = any(not _finds_one(each, self.state) for each in writers)
         if len(writers) < len(self.writers) or (self._is_stored and several):
+            return True
+        if not self._layout.is_whole and any(each.test for each in writers):
             return True
         return not all(keeps_up(each, self.state) for each in writers)
 
-    def _finds_one(self, writer: Writer) -> bool:
-        by_key = bool(self.state.primary) and writer.index.attributes == self.state.primary
-        return by_key or writer.kind == tables.INSERT
+    @cached_property
+    def _layout(self) -> Layout:
+        """Of writers in columns."""
+        writers = [each for each in self.writers.values() if each is not None]
+        return Layout(writers, len(self.state.schema.names))
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         """Applies the writes of the slice."""
@@ -129,6 +135,8 @@ class TableUnit:
 
     def _on_columns(self, arrived: Arrived) -> Output:
         index, parts = arrived.arranged, arrived.parts
+        writers = [(self._writer(name), chunks) for name, chunks in parts]
+        rows = Rows(writers, [self._rows.actions[name] for name, _ in parts], index)
         keys = [brought(self._writer(name), chunks, self.state) for name, chunks in parts]
         # What one writer brings another one may look for, so this comes second.
         looked = [sought(self._writer(name), chunks) for name, chunks in parts]
@@ -139,16 +147,15 @@ class TableUnit:
                 for each in zip(*keys, strict=True)
             ),
         )
-        refused = self.state.write(writes, arrived.order)
+        followed = Followed(self._layout, rows, self.state)
+        refused = self.state.write(writes, arrived.order, followed)
         if refused:
             _log.error(
                 "rows were dropped: their primary key is taken", table=self.table, rows=refused
             )
         journal = self.state.journal
         assert journal is not None
-        writers = [(self._writer(name), chunks) for name, chunks in parts]
-        actions = [self._rows.actions[name] for name, _ in parts]
-        fill(self.state, journal.entries, Rows(writers, actions, index))
+        fill(self.state, journal.entries, rows, followed)
         return self._told(journal.entries, arrived) if self._is_stored else self._nothing()
 
     def _writer(self, name: str) -> Writer:
@@ -205,6 +212,12 @@ class TableUnit:
 
     def text_columns(self) -> list[Any]:
         return self.state.held.text_columns()
+
+
+def _finds_one(writer: Writer, table: TableStore) -> bool:
+    """Whether a write changes one row at most."""
+    by_key = bool(table.primary) and writer.index.attributes == table.primary
+    return by_key or writer.kind == tables.INSERT
 
 
 def _changes(

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.columns.compiled import kernel
+from lockstep.columns.compiled import kernel, lent, part
+from lockstep.tables.program_kernel import begin, carry_on, passes
 
 INSERT, UPSERT, UPDATE, DELETE = 0, 1, 2, 3
 
@@ -39,7 +40,7 @@ class Writes(NamedTuple):
     changed: Any
 
 
-@kernel
+@part
 def _take_out(links: Any, index: int, place: int) -> None:
     key = links.key[index, place]
     before, after = links.before[index, place], links.after[index, place]
@@ -53,7 +54,7 @@ def _take_out(links: Any, index: int, place: int) -> None:
         links.before[index, after] = before
 
 
-@kernel
+@part
 def _put_back(links: Any, index: int, place: int) -> None:
     """Where it was when it was taken out."""
     key = links.key[index, place]
@@ -68,7 +69,7 @@ def _put_back(links: Any, index: int, place: int) -> None:
         links.before[index, after] = place
 
 
-@kernel
+@part
 def _put_last(links: Any, index: int, place: int) -> None:
     key = links.key[index, place]
     last = links.tail[index, key]
@@ -81,7 +82,7 @@ def _put_last(links: Any, index: int, place: int) -> None:
         links.after[index, last] = place
 
 
-@kernel
+@part
 def _exchange(links: Any, index: int, old: int, new: int) -> None:
     """One in the place of another of the same key, or behind all others of its own key."""
     if links.key[index, old] != links.key[index, new]:
@@ -93,7 +94,7 @@ def _exchange(links: Any, index: int, old: int, new: int) -> None:
     _put_back(links, index, new)
 
 
-@kernel
+@part
 def _redo(links: Any, index: int, old: int, new: int) -> None:
     if old == -1:
         _put_last(links, index, new)
@@ -103,7 +104,7 @@ def _redo(links: Any, index: int, old: int, new: int) -> None:
         _exchange(links, index, old, new)
 
 
-@kernel
+@part
 def _undo(links: Any, index: int, old: int, new: int) -> None:
     if old == -1:
         _take_out(links, index, new)
@@ -116,16 +117,42 @@ def _undo(links: Any, index: int, old: int, new: int) -> None:
         _put_back(links, index, old)
 
 
-@kernel
+@lent
+def reached(writes: Any, links: Any, seen: Any, places: Any) -> int:
+    """The rows that are there under the keys that writes look for, each once: how many of `places`
+    they take. `seen` has room for all keys of all indexes, and is changed."""
+    count = 0
+    for i in range(len(writes.kind)):
+        index, wanted = writes.index[i], writes.wanted[i]
+        if writes.kind[i] == INSERT or wanted < 0 or seen[index, wanted]:
+            continue
+        seen[index, wanted] = True
+        place = links.head[index, wanted]
+        while place != -1:
+            places[count] = place
+            count += 1
+            place = links.after[index, place]
+    return count
+
+
+@lent
 def write(
-    writes: Any, links: Any, primary: int, start: int, spare: Any, entries: Any, counts: Any
+    writes: Any,
+    links: Any,
+    values: Any,
+    primary: int,
+    start: int,
+    spare: Any,
+    entries: Any,
+    counts: Any,
 ) -> int:
     """Makes writes from `start` on; gives the next one, for which there was no room, or their
-    number.
+    number. `values` say which rows pass, and follow what programs look at (program_kernel).
 
     `counts`: entries, spare places used, rows that were refused since their primary key is taken.
     """
     made, used = counts[0], counts[1]
+    tests, follows = len(values.steps) > 0, len(values.kept) > 0
     indexes = len(links.head)
     i = start
     while i < len(writes.kind):
@@ -140,7 +167,27 @@ def write(
         room = max(number, 1)
         if made + room > len(entries) or used + room > len(spare):
             break
-        if kind == INSERT or (kind == UPSERT and found == -1):
+        number, place = 0, found
+        while place != -1:
+            following = links.after[index, place]
+            if tests and not passes(values, i, place):
+                place = following
+                continue
+            number, new = number + 1, -1
+            if kind != DELETE:
+                new = spare[used]
+                used += 1
+                for each in range(indexes):
+                    key = writes.changed[each, i]
+                    links.key[each, new] = links.key[each, place] if key < 0 else key
+                if follows:
+                    carry_on(values, i, place, new)
+            for each in range(indexes):
+                _redo(links, each, place, new)
+            entries[made, 0], entries[made, 1], entries[made, 2] = i, place, new
+            made += 1
+            place = following
+        if kind == INSERT or (kind == UPSERT and number == 0):
             if primary >= 0 and links.head[primary, writes.inserted[primary, i]] != -1:
                 counts[2] += 1
             else:
@@ -149,29 +196,16 @@ def write(
                 for each in range(indexes):
                     links.key[each, new] = writes.inserted[each, i]
                     _put_last(links, each, new)
+                if follows:
+                    begin(values, i, new)
                 entries[made, 0], entries[made, 1], entries[made, 2] = i, -1, new
                 made += 1
-        place = found
-        while place != -1:
-            following = links.after[index, place]
-            new = -1
-            if kind != DELETE:
-                new = spare[used]
-                used += 1
-                for each in range(indexes):
-                    key = writes.changed[each, i]
-                    links.key[each, new] = links.key[each, place] if key < 0 else key
-            for each in range(indexes):
-                _redo(links, each, place, new)
-            entries[made, 0], entries[made, 1], entries[made, 2] = i, place, new
-            made += 1
-            place = following
         i += 1
     counts[0], counts[1] = made, used
     return i
 
 
-@kernel
+@lent
 def follow(entries: Any, keys: Any, links: Any) -> None:
     """Links what was changed elsewhere; `keys` are those of each new row, by index."""
     for j in range(len(entries)):
@@ -182,39 +216,44 @@ def follow(entries: Any, keys: Any, links: Any) -> None:
             _redo(links, index, old, new)
 
 
-@kernel
+class Answers(NamedTuple):
+    """Room for what reads find: which read, and the place of the row."""
+
+    reads: Any
+    places: Any
+
+
+@lent
 def read(
-    index: int, wanted: Any, when: Any, end: int, entries: Any, links: Any, each: int, most: int
+    index: int, wanted: Any, when: Any, end: int, entries: Any, links: Any, each: int, answers: Any
 ) -> Any:
-    """(reads, places found, the first read that was answered, whether one found more than `each`).
+    """(rows found, the first read that was answered, whether one found more than `each`).
 
     Read i looks for a key (-1: for nothing) when `when[i]` writes are done; `when` ascends. Answers
-    reads in front of `end`, the last first, until there are `most` rows. What is found of a read
-    stands in the order of the chain, all behind each other from the last read to the first.
+    reads in front of `end`, the last first, as far as there is room in `answers`. What is found of
+    a read stands in the order of the chain, all behind each other from the last read to the first.
     """
-    reads, places = np.empty(1024, np.int64), np.empty(1024, np.int64)
     found, j, i, over = 0, len(entries), end, False
-    while i > 0 and found < most and not over:
-        i -= 1
-        while j > 0 and entries[j - 1, 0] >= when[i]:
+    while i > 0 and not over:
+        first = i - 1
+        while j > 0 and entries[j - 1, 0] >= when[first]:
             j -= 1
             _undo(links, index, entries[j, 1], entries[j, 2])
-        place, first = -1, found
-        if wanted[i] >= 0:
-            place = links.tail[index, wanted[i]]
-        while place != -1 and not over:
-            if found == len(reads):
-                more, others = np.empty(2 * found, np.int64), np.empty(2 * found, np.int64)
-                more[:found], others[:found] = reads, places
-                reads, places = more, others
-            reads[found], places[found] = i, place
-            found += 1
-            over = found - first > each
+        place, at = -1, found
+        if wanted[first] >= 0:
+            place = links.tail[index, wanted[first]]
+        while place != -1 and not over and at < len(answers.reads):
+            answers.reads[at], answers.places[at] = first, place
+            at += 1
+            over = at - found > each
             place = links.before[index, place]
+        if place != -1 and not over:
+            break
+        i, found = first, at
     while j < len(entries):
         _redo(links, index, entries[j, 1], entries[j, 2])
         j += 1
-    return reads[:found], places[:found], i, over
+    return found, i, over
 
 
 @kernel
@@ -232,7 +271,7 @@ def chain(index: int, key: int, links: Any) -> Any:
     return found
 
 
-@kernel
+@lent
 def number_rows(entries: Any, number: Any, counts: Any, peaks: Any) -> None:
     """Numbers new rows behind all others, and changed ones as they were. `counts`: the next number,
     the rows, the most there ever were; `peaks` gets the latter as it was at each change."""
@@ -250,7 +289,7 @@ def number_rows(entries: Any, number: Any, counts: Any, peaks: Any) -> None:
         peaks[j] = counts[2]
 
 
-@kernel
+@lent
 def find_origins(keeps: Any, entries: Any, origin: Any) -> None:
     """Where each place has a value from that rows keep when they are changed: changes `origin`,
     which begins as each place itself."""

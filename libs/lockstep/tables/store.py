@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ Keep = Callable[[Longs, Longs], npt.NDArray[np.bool_]]
 
 BLOCK_ROWS = 1 << 20
 """Rows that are looked at before a condition is asked about them."""
+_FEW_ROWS = 1024
 _FORGET_MIN = 4096
 EVERY = 0
 """The index that has all rows under one key."""
@@ -51,6 +52,16 @@ class Journal:
     entries: Longs
     order: Order
     peaks: Longs
+
+
+class Follows(Protocol):
+    """The values that decide which rows are written, and how (tables.following)."""
+
+    def load(self, writes: tables.Writes, links: tables.Links) -> None:
+        """Looks at the rows that writes may find."""
+
+    def values(self) -> Any:
+        """As the kernel takes them, with room for all places that there are."""
 
 
 class Index:
@@ -147,18 +158,18 @@ class TableStore:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def write(self, writes: tables.Writes, order: Order) -> int:
-        """Makes writes in order, as far as the rows' values do not matter: `journal` tells what
-        they are. Gives how many were refused."""
+    def write(self, writes: tables.Writes, order: Order, followed: Follows) -> int:
+        """Makes writes in order: `journal` tells what they are. The values of rows are those that
+        are `followed`. Gives how many were refused."""
         self._make_room()
+        followed.load(writes, self.links)
         entries, counts = np.zeros((len(order) + 64, 3), np.int64), np.zeros(3, np.int64)
         spare, done = np.zeros(0, np.int64), 0
         while True:
             wanted = len(entries) - len(spare)
             spare = np.concatenate([spare, self.new_places(wanted)])
-            done = tables.write(
-                writes, self.links, self.primary_index, done, spare, entries, counts
-            )
+            values, room = followed.values(), (spare, entries, counts)
+            done = tables.write(writes, self.links, values, self.primary_index, done, *room)
             if done == len(order):
                 break
             entries = np.concatenate([entries, np.zeros((len(entries) + len(self), 3), np.int64)])
@@ -220,14 +231,17 @@ class TableStore:
         self._make_room()
         parts: list[Found] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
         asked, when = plain(wanted, np.int64), plain(before, np.int64)
-        end = len(wanted)
+        room, end = min(max(len(wanted), _FEW_ROWS), BLOCK_ROWS), len(wanted)
         while end:
-            reads, places, end, over = tables.read(
-                index.number, asked, when, end, entries, self.links, allowed(1), BLOCK_ROWS
+            answers = tables.Answers(np.empty(room, np.int64), np.empty(room, np.int64))
+            found, end, over = tables.read(
+                index.number, asked, when, end, entries, self.links, allowed(1), answers
             )
             if over:
                 raise Suspected("an event finds too many rows of a table")
-            reads, places = reads[::-1].copy(), places[::-1].copy()
+            # A read alone may find more than a block.
+            room = min(2 * room, BLOCK_ROWS) if found else 2 * room
+            reads, places = (rows[:found][::-1].copy() for rows in answers)
             if keep is not None and len(reads):
                 kept = keep(reads, places)
                 reads, places = reads[kept], places[kept]

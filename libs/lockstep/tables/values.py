@@ -16,28 +16,14 @@ from lockstep.columns.pairs import beside
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
 from lockstep.tables import kernel as tables
+from lockstep.tables.following import Followed
+from lockstep.tables.rows import Rows
 from lockstep.tables.store import TableStore
 from lockstep.tables.writers import Writer
 
 Longs = npt.NDArray[np.int64]
 _STEP_ROWS = 48
 """Rows that a step on columns has on average at least, else rows are computed one by one."""
-
-
-class Rows:
-    """The rows that writers brought, one writer's behind the other's, and in order."""
-
-    def __init__(
-        self, writers: Sequence[tuple[Writer, Chunks]], actions: Sequence[Any], arranged: Longs
-    ) -> None:
-        self.writers = writers
-        self.actions = actions
-        lengths = [len(chunks) for _, chunks in writers]
-        self.owner = np.repeat(np.arange(len(writers)), lengths)[arranged]
-        starts = np.append(0, np.cumsum(lengths))[:-1]
-        self.row = arranged - starts[self.owner]
-        self.times = np.concatenate([chunks.times for _, chunks in writers])[arranged]
-        self.now = np.concatenate([chunks.per_event(chunks.now) for _, chunks in writers])[arranged]
 
 
 def brought(writer: Writer, chunks: Chunks, table: TableStore) -> tuple[Longs, Longs]:
@@ -79,23 +65,25 @@ def _new_rows(places: Sequence[int | None], chunks: Chunks, table: TableStore) -
     ]
 
 
-def fill(store: TableStore, entries: Longs, rows: Rows) -> None:
-    """Writes the values of all rows that came."""
+def fill(store: TableStore, entries: Longs, rows: Rows, followed: Followed) -> None:
+    """Writes the values of all rows that came, also those that were followed."""
     came = np.flatnonzero(entries[:, 2] >= 0)
     entries = entries[came]
     if not len(entries):
         return
     store.held.times[entries[:, 2]] = rows.times[entries[:, 0]]
-    if not any(writer.computed for writer, _ in rows.writers):
-        _given(store, entries, rows)
-        _kept(store, entries, rows)
+    if followed.computes or not any(writer.computed for writer, _ in rows.writers):
+        followed.put(entries[:, 2])
+        others = [i for i in range(len(store.schema.names)) if i not in followed.kept]
+        _given(store, entries, rows, others)
+        _kept(store, entries, rows, others)
         return
     depth = tables.depths(entries, np.zeros(len(store.held.times), np.int64))
     last = int(depth.max())
     if last * _STEP_ROWS > len(entries):
         _row_by_row(store, entries, rows)
         return
-    _given(store, entries, rows)
+    _given(store, entries, rows, range(len(store.schema.names)))
     for step in range(last + 1):
         lines = np.flatnonzero(depth == step) if last else np.arange(len(entries))
         _computed(store, entries[lines], rows)
@@ -108,7 +96,7 @@ def _lines(entries: Longs, rows: Rows, number: int) -> tuple[Longs, Longs]:
     return np.flatnonzero(own & new), np.flatnonzero(own & ~new)
 
 
-def _given(store: TableStore, entries: Longs, rows: Rows) -> None:
+def _given(store: TableStore, entries: Longs, rows: Rows, attributes: Sequence[int]) -> None:
     """What rows have from those that the writers brought."""
     for number, (writer, chunks) in enumerate(rows.writers):
         inserts, changes = _lines(entries, rows, number)
@@ -116,7 +104,8 @@ def _given(store: TableStore, entries: Longs, rows: Rows) -> None:
             if not len(lines):
                 continue
             source, target = rows.row[entries[lines, 0]], entries[lines, 2]
-            for attribute, place in enumerate(places):
+            for attribute in attributes:
+                place = places[attribute]
                 if place is not None:
                     store.held.put(attribute, target, chunks.columns[place].take(source))
                 elif lines is inserts:
@@ -124,11 +113,11 @@ def _given(store: TableStore, entries: Longs, rows: Rows) -> None:
                     store.held.put(attribute, target, nothing)
 
 
-def _kept(store: TableStore, entries: Longs, rows: Rows) -> None:
+def _kept(store: TableStore, entries: Longs, rows: Rows, attributes: Sequence[int]) -> None:
     """What rows that are changed keep."""
     owner = rows.owner[entries[:, 0]]
     old = entries[:, 1] >= 0
-    for attribute in range(len(store.schema.names)):
+    for attribute in attributes:
         keeps = np.array(
             [bool(w.changed) and w.changed[attribute] is None for w, _ in rows.writers], np.bool_
         )[owner]

@@ -13,9 +13,10 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.tables import kernel as operations
 from lockstep.tables.meaning.actions import Delete, Insert, Update, make_action
-from lockstep.tables.meaning.conditions import Equality, equalities
+from lockstep.tables.meaning.conditions import Equality, conjuncts, equalities
 from lockstep.tables.meaning.table import Table
 from lockstep.tables.one_by_one import RowContext
+from lockstep.tables.program import Programs, Steps
 from lockstep.tables.store import Index, TableStore
 
 
@@ -25,7 +26,9 @@ class Writer:
 
     It looks in `index` for the values `wanted`. `inserted`: where the output has each attribute of
     a new row, None for a null. `changed`: the same of a row that is there, None for what it keeps,
-    unless it is `computed` of the output (slot 0) and the row as it was (slot 1).
+    unless it is `computed` of the output (slot 0) and the row as it was (slot 1). `test` is what
+    else a row has to pass, and `values` compute what `computed` does; `has_programs` tells whether
+    they do.
     """
 
     kind: int
@@ -34,6 +37,14 @@ class Writer:
     inserted: Sequence[int | None] = ()
     changed: Sequence[int | None] = ()
     computed: Mapping[int, Evaluate] = field(default_factory=dict)
+    programs: Programs = field(default_factory=Programs)
+    test: Steps = ()
+    values: Mapping[int, Steps] = field(default_factory=dict)
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether programs say all that is tested and computed."""
+        return self.values.keys() == self.computed.keys()
 
 
 def _is_always(on: ast.Expression | None) -> bool:
@@ -49,8 +60,8 @@ def action_of(query: CheckedQuery, table: Table, clock: RowContext) -> Insert | 
 
 
 def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
-    """What a query does to the columns; NotLowerable where the rows' values decide what happens
-    beside those of an index."""
+    """What a query does to the columns; NotLowerable where the rows' values decide what happens,
+    in ways that no program tells."""
     _check_types(query, table.schema)
     action = query.query.action
     places = tuple(range(len(table.schema.names)))
@@ -58,24 +69,48 @@ def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
         return Writer(operations.INSERT, table.index(()), (), places)
     assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert | ast.DeleteFrom)
     assert query.action_scope is not None
-    found, exact = equalities(action.on, query.action_scope, 1)
-    if not exact and not _is_always(action.on):
-        raise NotLowerable("a condition that is not equalities alone")
+    found, _ = equalities(action.on, query.action_scope, 1)
+    programs = Programs(query.action_scope)
+    served = looked_in(found, table)
+    test = programs.test(_beside(action.on, [each for each in found if each.attribute in served]))
     compiler = Compiler(query.action_scope)
-    index = table.index(looked_in(found, table))
-    if set(index.attributes) != {equality.attribute for equality in found}:
-        raise NotLowerable("a condition on more than the primary key")
+    index = table.index(served)
     values = {equality.attribute: equality.value for equality in found}
     wanted = [compiler.compile(values[attribute]) for attribute in index.attributes]
     if isinstance(action, ast.DeleteFrom):
-        return Writer(operations.DELETE, index, wanted)
-    changed, computed = _changes(query, table, compiler)
+        return Writer(operations.DELETE, index, wanted, programs=programs, test=test)
+    changed, expressions = _changes(query, table)
+    computed = {each: compiler.compile(value) for each, value in expressions.items()}
+    programmed = programs, test, _programmed(programs, expressions)
     for attribute in table.primary:
         if not _stays(query, table, attribute, changed[attribute], values.get(attribute)):
             raise NotLowerable("an update that may change the primary key")
     if isinstance(action, ast.UpdateTable):
-        return Writer(operations.UPDATE, index, wanted, (), changed, computed)
-    return Writer(operations.UPSERT, index, wanted, inserted(query, table), changed, computed)
+        return Writer(operations.UPDATE, index, wanted, (), changed, computed, *programmed)
+    new = inserted(query, table)
+    return Writer(operations.UPSERT, index, wanted, new, changed, computed, *programmed)
+
+
+def _beside(on: ast.Expression | None, served: Sequence[Equality]) -> list[ast.Expression]:
+    """What a condition says beside the equalities that an index serves."""
+    values = [each.value for each in served]
+    return [
+        part
+        for part in (() if on is None else conjuncts(on))
+        if not _is_always(part)
+        and not (
+            isinstance(part, ast.Compare)
+            and any(value is part.left or value is part.right for value in values)
+        )
+    ]
+
+
+def _programmed(programs: Programs, expressions: Mapping[int, ast.Expression]) -> dict[int, Steps]:
+    """What is computed; nothing where a part of it has no program."""
+    try:
+        return {attribute: programs.value(each) for attribute, each in expressions.items()}
+    except NotLowerable:
+        return {}
 
 
 def keeps_up(writer: Writer, table: TableStore) -> bool:
@@ -138,8 +173,8 @@ def inserted(query: CheckedQuery, table: TableStore) -> list[int | None]:
 
 
 def _changes(
-    query: CheckedQuery, table: TableStore, compiler: Compiler
-) -> tuple[list[int | None], dict[int, Evaluate]]:
+    query: CheckedQuery, table: TableStore
+) -> tuple[list[int | None], dict[int, ast.Expression]]:
     """For each attribute, where the output has what an update gives it (None: it stays), and what
     is computed."""
     action = query.query.action
@@ -147,7 +182,7 @@ def _changes(
     if action.set is None:
         return [query.output.index_of(name) for name in table.schema.names], {}
     places: list[int | None] = [None] * len(table.schema.names)
-    computed: dict[int, Evaluate] = {}
+    computed: dict[int, ast.Expression] = {}
     assert query.action_scope is not None
     for item in action.set:
         attribute = table.schema.index_of(item.attribute.name)
@@ -159,7 +194,7 @@ def _changes(
             if ref.slot == 0:
                 places[attribute] = ref.attribute
                 continue
-        computed[attribute] = compiler.compile(item.value)
+        computed[attribute] = item.value
     return places, computed
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 
 from lockstep.columns.chunks import merge
 from lockstep.columns.labels import LATE, firing_of, label
-from lockstep.columns.order import BEHIND, Order, merged, places_of
+from lockstep.columns.order import BEHIND, Order, counts_before, merged, places_of
 from tests.unit.columns.flows import chunks, longs
 
 
@@ -26,6 +28,31 @@ def test_levels_that_a_stream_was_filled_up_with_do_not_count() -> None:
     # made of the first chunk by place 1, then what place 2 made of it, then the chunk.
     assert merged([filled, made, deeper]).tolist() == [2, 4, 0, 3, 1]
     assert places_of(made) == [(0, 0, 1, 0), (3, 0, 1, 0, 1, 0)]
+
+
+def test_streams_of_which_each_is_in_order() -> None:
+    """Whether they share moments or not, and however they are told apart there."""
+    random = Random(7)
+    for _ in range(300):
+        orders = [
+            Order(
+                np.sort(np.array(random.sample(range(12), random.randrange(6)), np.int64)),
+                random.choice([(), (0,), (0, 1), (2, 0), (1,)]),
+            )
+            for _ in range(random.randrange(1, 4))
+        ]
+        places = [
+            (int(moment), *place, *[BEHIND] * (2 - len(place)), number)
+            for number, order in enumerate(orders)
+            for moment, place in zip(order.moments, places_of(order), strict=True)
+        ]
+        arranged = sorted(range(len(places)), key=places.__getitem__)
+        assert merged(orders).tolist() == arranged
+        those, asked = orders[0], orders[-1]
+        if those is not asked:
+            count = len(places) - len(asked)
+            before = [sum(p[:3] <= q[:3] for p in places[: len(those)]) for q in places[count:]]
+            assert counts_before(those, asked).tolist() == before
 
 
 def test_streams_with_several_writers() -> None:

@@ -38,7 +38,13 @@ def test_each_write_is_made_on_columns_if_it_can() -> None:
     upsert = "from R select s, i, i as n update or insert into T {} on T.s == s {};"
     assert not unit(upsert.format("", "")).is_one_by_one
     assert not unit(upsert.format("set T.n = T.n + 1", "")).is_one_by_one
-    assert unit(upsert.format("set T.s = s", "and T.i > 3")).is_one_by_one
+    assert not unit(upsert.format("set T.n = n", "and T.i > 3")).is_one_by_one
+    assert not unit(upsert.format("set T.n = T.n + n", "and T.i > 3")).is_one_by_one
+    assert unit(upsert.format("", "and str:length(T.s) > 3")).is_one_by_one
+    lengths = upsert.format("set T.n = str:length(T.s)", "")
+    assert not unit(lengths).is_one_by_one
+    tested = "from R select s, i delete T on T.s == s and T.i < i;"
+    assert unit(lengths + tested).is_one_by_one
 
 
 def test_rows_are_stored_in_the_order_in_which_they_came() -> None:
@@ -165,6 +171,9 @@ CHANGES = {
     "not by equality": "update T set T.n = n on T.i < i;",
     "of the key": "update T set T.s = s on T.i == i;",
     "deletions": "delete T on T.i < i;",
+    "tested": "update or insert into T set T.n = T.n + n on T.s == s and T.i % 3 != i % 3;",
+    "tested deletions": "delete T on T.s == s and (T.n > n or T.n is null);",
+    "what no program says": "update T set T.n = n on T.s == s and str:length(T.s) < i;",
 }
 
 
@@ -176,6 +185,20 @@ def test_changes_of_any_kind(change: str, key: str) -> None:
     text += f"from R select s, i, i as n {CHANGES[change]}" + JOIN.format("", "")
     hot: list[Step] = [(500, "R", [["a", i]]) for i in range(60)]
     assert played(text, *STEPS, *hot, *STEPS[1:2], rule=TABLE_JOIN.name)
+
+
+def test_a_program_beside_what_has_none() -> None:
+    """Also where a slice brings only what has one."""
+    text = S + "from R select s, i, i as n insert into T;"
+    text += "from Gone update T set T.n = str:length(T.s) on T.s == s;"
+    text += "from Gone update T set T.i = T.i + 1 on T.s == s;"
+    text = text.replace("from Gone update", "from Went update", 1).replace(
+        "define stream Gone", "define stream Went (s string); define stream Gone"
+    )
+    text += JOIN.format("", "")
+    steps: list[Step] = [*STEPS[:3], (300, "S", [["a", 0]]), (400, "Went", [["a"]]), STEPS[5]]
+    assert not unit_of(text, TableUnit).is_one_by_one
+    assert [("a", 2, 1)] in played(text, *steps, rule=TABLE_JOIN.name)
 
 
 def test_who_meets_nobody_stands_alone() -> None:

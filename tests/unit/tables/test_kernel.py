@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lockstep.tables import kernel as tables
+from lockstep.tables.program_kernel import Values
 from tests.unit.columns.flows import longs
 
 ALL, BY_KEY = 0, 1
+_NONE = np.zeros(0, np.int64)
+UNSEEN = Values(
+    *(_NONE, _NONE.reshape(0, 2), _NONE.reshape(0, 0), _NONE.reshape(0, 0)),
+    *(_NONE.reshape(0, 0, 2), _NONE.reshape(0, 2), _NONE, _NONE.reshape(0, 0)),
+    *(np.zeros((0, 0), np.bool_), _NONE.reshape(0, 0), np.zeros((0, 0), np.bool_)),
+    *(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_)),
+)
+"""Nothing is tested, and nobody looks at values."""
 
 
 def links() -> tables.Links:
@@ -34,12 +45,22 @@ STEPS = (
 )
 
 
+def found_by(
+    wanted: Any, when: Any, entries: Any, own: tables.Links, *, each: int = 9, room: int = 99
+) -> tuple[list[int], list[int], int, bool]:
+    """(reads, places, the first read that was answered, whether one found too many)."""
+    answers = tables.Answers(*(np.zeros(room, np.int64) for _ in range(2)))
+    arguments = wanted, when, len(wanted), np.array(entries), own, each, answers
+    found, first, over = tables.read(BY_KEY, *arguments)
+    return answers.reads[:found].tolist(), answers.places[:found].tolist(), first, over
+
+
 def made(
     primary: int, steps: tuple[tuple[int, int], ...] = STEPS
 ) -> tuple[tables.Links, list[list[int]], int]:
     """(the links behind the steps, the entries, how many writes were refused)."""
     own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
-    done = tables.write(writes(*steps), own, primary, 0, np.arange(12), entries, counts)
+    done = tables.write(writes(*steps), own, UNSEEN, primary, 0, np.arange(12), entries, counts)
     assert done == len(steps)
     return own, entries[: counts[0]].tolist(), int(counts[2])
 
@@ -66,8 +87,8 @@ def test_without_room_it_stops_in_front_of_a_write() -> None:
     """And goes on there when there is more."""
     own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
     spare = np.arange(12)
-    assert tables.write(writes(*STEPS), own, -1, 0, spare[:4], entries, counts) == 4
-    assert tables.write(writes(*STEPS), own, -1, 4, spare, entries, counts) == 6
+    assert tables.write(writes(*STEPS), own, UNSEEN, -1, 0, spare[:4], entries, counts) == 4
+    assert tables.write(writes(*STEPS), own, UNSEEN, -1, 4, spare, entries, counts) == 6
     assert entries[: counts[0]].tolist() == made(-1)[1]
 
 
@@ -76,9 +97,8 @@ def test_reads_see_what_was_written_before() -> None:
     own, entries, _ = made(-1)
     before = [each.copy() for each in own]
     wanted, when = longs(0, 0, 0, 1, 0, 0, -1), longs(0, 1, 2, 4, 5, 6, 6)
-    found = tables.read(BY_KEY, wanted, when, 7, np.array(entries), own, 9, 99)
-    reads, places, first, over = found
-    pairs = sorted(zip(reads.tolist(), places.tolist(), strict=True))
+    reads, places, first, over = found_by(wanted, when, entries, own)
+    pairs = sorted(zip(reads, places, strict=True))
     assert pairs == [(1, 0), (2, 0), (2, 1), (3, 2), (4, 3), (4, 4)]
     assert (first, over) == (0, False)
     for one, other in zip(own, before, strict=True):
@@ -87,12 +107,13 @@ def test_reads_see_what_was_written_before() -> None:
 
 
 def test_reads_stop_at_their_limits() -> None:
-    """Of all together behind the read that reaches it; of one at once."""
+    """Of all together in front of the read that has no room; of one at once."""
     own, entries, _ = made(-1)
     wanted, when = longs(0, 0, 0), longs(2, 2, 2)
-    reads, _, first, over = tables.read(BY_KEY, wanted, when, 3, np.array(entries), own, 9, 3)
-    assert (reads.tolist(), first, over) == ([2, 2, 1, 1], 1, False)
-    assert tables.read(BY_KEY, wanted, when, 3, np.array(entries), own, 1, 99)[3]
+    reads, _, first, over = found_by(wanted, when, entries, own, room=5)
+    assert (reads, first, over) == ([2, 2, 1, 1], 1, False)
+    assert found_by(wanted, when, entries, own, room=1)[2] == 3
+    assert found_by(wanted, when, entries, own, each=1)[3]
 
 
 def test_a_row_that_changes_its_key_goes_to_the_other_chain() -> None:
@@ -100,10 +121,9 @@ def test_a_row_that_changes_its_key_goes_to_the_other_chain() -> None:
     own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
     both = writes((tables.INSERT, 0), (tables.UPDATE, 0))
     both.changed[BY_KEY, 1] = 1
-    tables.write(both, own, -1, 0, np.arange(12), entries, counts)
+    tables.write(both, own, UNSEEN, -1, 0, np.arange(12), entries, counts)
     assert tables.chain(BY_KEY, 1, own).tolist() == [1]
-    found = tables.read(BY_KEY, longs(0, 1), longs(1, 2), 2, entries[:2].copy(), own, 9, 99)
-    assert found[1].tolist() == [1, 0]
+    assert found_by(longs(0, 1), longs(1, 2), entries[:2], own)[1] == [1, 0]
 
 
 def test_what_was_changed_elsewhere_is_followed() -> None:

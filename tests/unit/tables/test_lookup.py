@@ -14,9 +14,11 @@ from lockstep.plan import AppPlan, QueryNode, plan_of
 from lockstep.siddhiql.checked import CheckedJoin
 from lockstep.tables import kernel
 from lockstep.tables.columns import TableUnit
+from lockstep.tables.following import Followed, Layout
 from lockstep.tables.lookup import Lookup
+from lockstep.tables.rows import Rows
 from lockstep.tables.store import TableStore
-from lockstep.tables.values import Rows, brought, fill, sought
+from lockstep.tables.values import brought, fill, sought
 from lockstep.tables.writers import writer_of
 from tests.unit.columns.flows import INT, STRING, longs
 
@@ -68,9 +70,11 @@ def test_the_keys_of_rows_are_known_before_their_values() -> None:
     assert set(changed[writer.index.number].tolist()) == {-1}
     kind, index, wanted = sought(writer, chunks)
     assert wanted.tolist() == new[writer.index.number].tolist()
-    table.write(kernel.Writes(kind, index, wanted, new, changed), chunks.order)
+    rows = Rows([(writer, chunks)], [None], np.arange(63))
+    followed = Followed(Layout([writer], 2), rows, table)
+    table.write(kernel.Writes(kind, index, wanted, new, changed), chunks.order, followed)
     assert table.journal is not None
-    fill(table, table.journal.entries, Rows([(writer, chunks)], [None], np.arange(63)))
+    fill(table, table.journal.entries, rows, followed)
     assert table.held.columns(table.places())[1].to_pylist() == [4, 2, *range(60)]
 
 

@@ -39,6 +39,8 @@ def writer(query: str) -> tuple[Writer, TableStore]:
         ("select a, b insert into T", (kernel.INSERT, (), (0, 1), ())),
         ("select b delete T on T.b == b", (kernel.DELETE, (1,), (), ())),
         ("select a delete T on T.a == a", (kernel.DELETE, (0,), (), ())),
+        ("select a delete T on T.a > a", (kernel.DELETE, (), (), ())),
+        ("select a, b delete T on T.a == a and T.b == b", (kernel.DELETE, (1,), (), ())),
         ("select b, a update T on b == T.b", (kernel.UPDATE, (1,), (), (1, 0))),
         ("select b, a update T set T.a = a on T.b == b", (kernel.UPDATE, (1,), (), (1, None))),
         ("select a, b update or insert into T on T.b == b", (kernel.UPSERT, (1,), (0, 1), (0, 1))),
@@ -68,8 +70,8 @@ def test_an_index_that_a_change_may_break() -> None:
     ("query", "reason"),
     [
         ("select a, b update T on T.a == a", "primary key"),
-        ("select a, b delete T on T.a > a", "not equalities alone"),
-        ("select a, b delete T on T.a == a and T.b == b", "more than the primary key"),
+        ("select a, b delete T on str:length(T.b) > a", "of a row"),
+        ("select a, b delete T on T.b == b and eventTimestamp() > a", "of a row"),
         ("select a, b, 'x' as c update T set T.b = c on T.b == b", "may change the primary key"),
     ],
 )

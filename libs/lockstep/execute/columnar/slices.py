@@ -292,11 +292,12 @@ def _sizes(parts: Sequence[_Part]) -> tuple[Longs, Longs] | None:
     """Moments and sizes of the log's chunks, by moment."""
     if not parts:
         return None
+    parts = sorted(parts, key=lambda part: int(part.moments[0]))
     moments = _joined([part.moments for part in parts])
     sizes = _joined([part.lengths for part in parts])
-    if len(parts) == 1:
+    if (moments[1:] > moments[:-1]).all():
         return moments, sizes
-    order = np.argsort(moments)
+    order = np.argsort(moments)  # parts of a bundle
     return moments[order], sizes[order]
 
 

@@ -41,7 +41,7 @@ def conjuncts(condition: ast.Expression) -> Iterator[ast.Expression]:
         yield condition
 
 
-def _reads_row(expression: ast.Expression, scope: Scope, slot: int) -> bool:
+def reads_row(expression: ast.Expression, scope: Scope, slot: int) -> bool:
     """Whether the value depends on the row in `slot`, or on a table, which may change."""
     match expression:
         case ast.Constant():
@@ -53,13 +53,13 @@ def _reads_row(expression: ast.Expression, scope: Scope, slot: int) -> bool:
         case ast.FunctionCall(arguments=arguments):
             if expression.name == "eventTimestamp" and expression.namespace is None:
                 return True
-            return any(_reads_row(argument, scope, slot) for argument in arguments)
+            return any(reads_row(argument, scope, slot) for argument in arguments)
         case ast.Not(operand=operand) | ast.IsNull(operand=operand):
-            return _reads_row(operand, scope, slot)
+            return reads_row(operand, scope, slot)
         case ast.InTable():
             return True
         case _:
-            return any(_reads_row(e, scope, slot) for e in (expression.left, expression.right))
+            return any(reads_row(e, scope, slot) for e in (expression.left, expression.right))
 
 
 def _type_of(expression: ast.Expression, scope: Scope) -> AttributeType:
@@ -74,7 +74,7 @@ def _equality(part: ast.Expression, scope: Scope, slot: int) -> Equality | None:
         if not isinstance(row_side, ast.Variable):
             continue
         ref = scope.resolve(row_side)
-        if ref.slot != slot or ref.is_list or _reads_row(other, scope, slot):
+        if ref.slot != slot or ref.is_list or reads_row(other, scope, slot):
             continue
         types = frozenset({ref.type, _type_of(other, scope)})
         if AttributeType.OBJECT not in types and (len(types) == 1 or types in _HASHED_ALIKE):
@@ -177,4 +177,4 @@ class Match:
         return MatchedEvent(event.timestamp_ms, [*event.slots, None], event.kind)
 
 
-__all__ = ["Equality", "Match", "conjuncts", "equalities"]
+__all__ = ["Equality", "Match", "conjuncts", "equalities", "reads_row"]
