@@ -147,6 +147,23 @@ class HeldRows:
             return Strings(codes=values[places], words=self.pool.words, nulls=missing)
         return Column(self.types[i], values[places], missing)
 
+    def mixed(self, i: int, places: Index, fresh: Column) -> Column:
+        """The values of an attribute in places; where a place is -1, those of another column."""
+        is_held = places >= 0
+        if not is_held.any():
+            return fresh
+        held = self.column(i, places)
+        if isinstance(fresh, Strings):
+            fresh = self.pool.adopt(fresh)
+        values = np.where(is_held, held.values, fresh.values)
+        none = np.zeros(len(values), np.bool_)
+        others = none if fresh.nulls is None else fresh.nulls
+        nulls = np.where(is_held, none if held.nulls is None else held.nulls, others)
+        missing = nulls if nulls.any() else None
+        if isinstance(held, Strings):
+            return Strings(codes=values, words=held.words, nulls=missing)
+        return Column(self.types[i], values, missing)
+
     def columns(self, places: Index) -> tuple[Column, ...]:
         """The values of all attributes in places."""
         return tuple(self.column(i, places) for i in range(len(self.types)))

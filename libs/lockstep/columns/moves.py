@@ -25,7 +25,8 @@ class Moves:
 
     Timers that are due fire there. `leaps` (playback): they all look at the clock moved to; else
     each looks at its own due time. `before` is the clock in front of the slice. `walls` (playback)
-    are the moves of the wall clock. `chunks`: moments and sizes of the chunks of the log.
+    are the moves of the wall clock. `chunks`: moments and sizes of those chunks of the
+    log that have several events (None: there are none).
     """
 
     moments: Longs

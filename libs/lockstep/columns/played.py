@@ -42,6 +42,10 @@ class Played:
         """Values per chunk as values per event."""
         return values if self.count == len(self) else values[self.chunk_of]
 
+    def firsts(self) -> Longs:
+        """The first event of each chunk."""
+        return np.flatnonzero(np.append(True, np.diff(self.chunk_of) != 0)[: len(self)])
+
     def instances(self) -> Longs:
         """The partition instance of each event, 0 outside of partitions."""
         return np.zeros(len(self), np.int64) if self.keys is None else self.per_event(self.keys)

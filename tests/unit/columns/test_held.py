@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lockstep.columns.column import Column
+from lockstep.columns.column import Column, from_values
 from lockstep.columns.growing import PAGES_FROM_BYTES, GrowingArray
 from lockstep.columns.held import HeldRows, Places
 from lockstep.columns.pool import StringPool
@@ -110,3 +110,19 @@ def test_a_pool_counts_the_rows_whose_strings_it_keeps() -> None:
     assert pool.rows == 15
     first.places.give_back(places[:4])
     assert pool.rows == 11
+
+
+def test_values_of_held_rows_among_others() -> None:
+    """By place where there is one; nulls stay where they are, strings are of one pool."""
+    held = HeldRows((AttributeType.STRING, AttributeType.LONG), StringPool())
+    places = held.add(
+        [from_values(AttributeType.STRING, ["a", None]), from_values(AttributeType.LONG, [1, 2])],
+        np.array([0, 0]),
+    )
+    at = np.array([-1, places[1], -1, places[0]])
+    words = from_values(AttributeType.STRING, [None, "x", "b", "y"])
+    assert held.mixed(0, at, words).to_pylist() == [None, None, "b", "a"]
+    numbers = from_values(AttributeType.LONG, [7, 0, None, 0])
+    assert held.mixed(1, at, numbers).to_pylist() == [7, 2, None, 1]
+    nowhere = np.full(4, -1)
+    assert held.mixed(1, nowhere, numbers) is numbers

@@ -1,11 +1,8 @@
-"""Who is inside the windows of a join, and whom an event meets."""
+"""Who is inside the windows of a join whose pairs leave again, and the timers of its sides."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pytest
 
 from lockstep.joins.columns.aggregating_kernel import (
     ask_with_number,
@@ -14,18 +11,7 @@ from lockstep.joins.columns.aggregating_kernel import (
     next_side,
     wake,
 )
-from lockstep.joins.columns.kernel import (
-    EXTERNAL,
-    LENGTH,
-    NONE,
-    TIME,
-    Chains,
-    Events,
-    Sides,
-    drop_oldest,
-    join_windows,
-    take_in,
-)
+from lockstep.joins.columns.kernel import Chains, drop_oldest, take_in, take_in_all
 from tests.unit.columns.flows import longs
 
 
@@ -69,64 +55,12 @@ def test_rows_leave_in_the_order_in_which_they_came() -> None:
     assert windows.of_key(0, 1) == [3]
 
 
-def joined(kinds: tuple[int, int], lengths: tuple[int, int], **given: Any) -> Any:
-    """Events 0 … 4 of sides 0, 1, 0, 1, 1, keys 0 but the last (1), at 100, 200, …; both sides
-    trigger unless `given` says otherwise."""
+def test_what_is_loaded_enters_as_if_it_came() -> None:
+    """Row by row; nobody leaves."""
     windows = Windows()
-    windows.times[:] = 100 * (np.arange(8) + 1)
-    events = Events(
-        longs(0, 1, 0, 1, 1),
-        longs(0, 0, 0, 0, 1),
-        longs(0, 1, 2, 3, 4),
-        longs(100, 200, 300, 400, 500),
-        longs(100, 200, 300, 400, 500),
-        longs(100, 200, 300, 400, 500),
-        given.get("moved", longs(0, 0, 0, 0, 0)),
-        longs(1, 3, 5, 7, 9),
-        longs(*[given.get("most", 9)] * 5),
-    )
-    triggers = np.array(given.get("triggers", (True, True)))
-    sides = Sides(longs(*kinds), longs(*lengths), triggers, windows.times)
-    *made, over = join_windows(events, given.get("clock", longs()), sides, windows.chains, 10)
-    return None if over else tuple(each.tolist() for each in made)
-
-
-@pytest.mark.parametrize(
-    ("kinds", "lengths", "pairs", "left"),
-    [
-        ((LENGTH, LENGTH), (9, 9), [(1, 0), (2, 1), (3, 0), (3, 2)], []),
-        ((LENGTH, LENGTH), (1, 1), [(1, 0), (2, 1), (3, 2)], [(0, 0), (1, 1), (1, 3)]),
-        ((NONE, LENGTH), (0, 9), [(2, 1)], []),
-        ((TIME, LENGTH), (200, 9), [(1, 0), (2, 1), (3, 2)], [(0, 0)]),
-        ((EXTERNAL, EXTERNAL), (150, 150), [(1, 0), (2, 1), (3, 2)], [(0, 0), (1, 1)]),
-    ],
-)
-def test_pairs(
-    kinds: tuple[int, int],
-    lengths: tuple[int, int],
-    pairs: list[tuple[int, int]],
-    left: list[tuple[int, int]],
-) -> None:
-    """By length, by the clock, by an attribute, and against a side without a window."""
-    trigger, met, left_side, left_place = joined(kinds, lengths)
-    found = list(zip(trigger, met, strict=True))
-    gone = list(zip(left_side, left_place, strict=True))
-    assert (found, gone) == (pairs, left)
-
-
-def test_a_timer_drops_rows_in_front_of_the_other_sides_event() -> None:
-    """A move of the clock looks at both sides."""
-    trigger, met, _, left = joined(
-        (TIME, LENGTH), (200, 9), moved=longs(0, 0, 0, 1, 1), clock=longs(350)
-    )
-    assert list(zip(trigger, met, strict=True)) == [(1, 0), (2, 1), (3, 2)]
-    assert left == [0]
-
-
-def test_a_side_that_does_not_trigger_is_met_only() -> None:
-    """Unidirectional joins."""
-    trigger, met, *_ = joined((LENGTH, LENGTH), (9, 9), triggers=(True, False))
-    assert list(zip(trigger, met, strict=True)) == [(2, 1)]
+    take_in_all(1, longs(4, 2, 7), longs(0, -1, 0), windows.chains)
+    assert windows.of_key(1, 0) == [4, 7]
+    assert windows.ends.tolist() == [[-1, -1, 0], [4, 7, 3]]
 
 
 def test_timers_of_the_sides() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from lockstep.joins.columns.aggregating import AggregatingJoin
 from lockstep.joins.columns.join import WindowJoin
+from lockstep.joins.columns.queues import JoinedQueues
 from lockstep.joins.columns.sides import JoinedWindows
 from lockstep.joins.rule import WINDOW_JOINS
 from tests.unit.side_by_side import TICK, Step, played, reasons, unit_of
@@ -32,7 +33,7 @@ def test_pairs(left: str, kind: str) -> None:
     text = (
         f"{STREAMS}from L#window.{left} as l {kind} R#window.time(400) as r on l.k == r.k {PAIRS}"
     )
-    assert isinstance(unit_of(text, WindowJoin)._windows, JoinedWindows)
+    assert isinstance(unit_of(text, WindowJoin)._windows, JoinedQueues)
     brought = [row for chunk in played(text, *STEPS, rule=WINDOW_JOINS.name) for row in chunk]
     assert (None in {row[2] for row in brought}) is (kind != "join")
 
@@ -42,7 +43,9 @@ def test_pairs(left: str, kind: str) -> None:
 def test_totals(left: str, right: str) -> None:
     """What leaves either window, also by a timer, is taken off."""
     text = f"{STREAMS}from L#window.{left} as l join R#window.{right} as r on l.k == r.k {TOTALS}"
-    assert unit_of(text, AggregatingJoin).is_observed
+    unit = unit_of(text, AggregatingJoin)
+    assert unit.is_observed
+    assert isinstance(unit._windows, JoinedWindows)
     assert played(text, *STEPS, rule=WINDOW_JOINS.name)
 
 
@@ -78,3 +81,23 @@ def test_one_side_without_a_window() -> None:
 def test_what_has_no_columnar_form_says_why(query: str, reason: str) -> None:
     """And stays on the reference."""
     assert reason in reasons(f"{STREAMS}from {query} {PAIRS}")[0]
+
+
+@pytest.mark.parametrize("windows", [("length(7)", "length(300)"), ("time(40)", "time(500)")])
+@pytest.mark.parametrize("keys", [3, 3000])
+def test_more_rows_than_there_is_room_for(windows: tuple[str, str], keys: int) -> None:
+    """Rows get new numbers and keys are forgotten; who is inside stays so."""
+    left, right = windows
+    text = (
+        f"{STREAMS}from L#window.{left} as l unidirectional join R#window.{right} as r"
+        f" on l.k == r.k {PAIRS}"
+    )
+    steps: list[Step] = [
+        (
+            100 + 20 * n,
+            "LR"[n % 2],
+            [[f"k{(7 * n * n + i) % keys}", i, 0] for i in range(40 if n % 4 else 900)],
+        )
+        for n in range(16)
+    ]
+    assert played(text, *steps, rule=WINDOW_JOINS.name)

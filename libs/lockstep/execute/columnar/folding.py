@@ -115,9 +115,12 @@ class Folding:
             return []
         chunks = [streams[name] for name in names]
         owner = np.repeat(np.arange(len(chunks)), [each.count for each in chunks])
-        lengths = np.concatenate([np.diff(each.starts) for each in chunks])
-        arranged = merged([each.order for each in chunks]) if len(chunks) > 1 else None
-        moments = np.concatenate([each.order.moments for each in chunks])
+        lengths, moments = np.diff(chunks[0].starts), chunks[0].order.moments
+        arranged = None
+        if len(chunks) > 1:
+            lengths = np.concatenate([np.diff(each.starts) for each in chunks])
+            moments = np.concatenate([each.order.moments for each in chunks])
+            arranged = merged([each.order for each in chunks])
         of_chunks = found.positions_at(moments)
         ordinals, positions = identities(of_chunks, lengths, arranged)
         channels = np.array([name in self._channels for name in names], np.bool_)
@@ -206,7 +209,9 @@ def identities(chunk_positions: Any, lengths: Any, arranged: Any) -> tuple[Any, 
     chunks in their common order (None: they stand in it)."""
     if arranged is None:
         arranged = slice(None)
-    positions = np.repeat(chunk_positions[arranged], lengths[arranged])
+    positions = chunk_positions[arranged]
+    if not (lengths == 1).all():
+        positions = np.repeat(positions, lengths[arranged])
     count = len(positions)
     ordinals = numbers_within(positions)
     if isinstance(arranged, slice):

@@ -36,8 +36,11 @@ class Slice:
 
     def positions_at(self, moments: Longs) -> Longs:
         """The log positions of moments."""
+        if len(moments) > len(self.firsts) and (moments[1:] >= moments[:-1]).all():
+            # What the app's start brings belongs to the first position.
+            ends = np.append(np.searchsorted(moments, self.firsts[1:]), len(moments))
+            return np.repeat(self.positions, np.diff(ends, prepend=0))
         found = np.searchsorted(self.firsts, moments, side="right") - 1
-        # What the app's start brings belongs to the first position.
         return self.positions[np.maximum(found, 0)]
 
     def within(self, moments: Longs) -> Longs:
@@ -289,15 +292,18 @@ def _chunks(parts: Sequence[_Part]) -> Chunks:
 
 
 def _sizes(parts: Sequence[_Part]) -> tuple[Longs, Longs] | None:
-    """Moments and sizes of the log's chunks, by moment."""
-    if not parts:
+    """Moments and sizes of the log's chunks of several events, by moment."""
+    found = []
+    for part in parts:
+        if len(part.lengths) < len(part.times):
+            several = part.lengths > 1
+            found.append((part.moments[several], part.lengths[several]))
+    if not found:
         return None
-    parts = sorted(parts, key=lambda part: int(part.moments[0]))
-    moments = _joined([part.moments for part in parts])
-    sizes = _joined([part.lengths for part in parts])
-    if (moments[1:] > moments[:-1]).all():
+    moments, sizes = (_joined(each) for each in zip(*found, strict=True))
+    if len(found) == 1:
         return moments, sizes
-    order = np.argsort(moments)  # parts of a bundle
+    order = np.argsort(moments, kind="stable")
     return moments[order], sizes[order]
 
 

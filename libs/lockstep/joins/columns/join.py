@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from lockstep.columns.chunks import Chunks
-from lockstep.columns.column import Longs
+from lockstep.columns.column import Column, Longs, Mask
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
 from lockstep.columns.pairs import PairFlow, Side
-from lockstep.columns.played import Played, play, present
 from lockstep.columns.pool import StringPool
 from lockstep.columns.units import States, Timer
 from lockstep.joins.columns import kernel as joining
-from lockstep.joins.columns.sides import Arrivals, JoinedWindows, JoinSide
+from lockstep.joins.columns.queues import JoinedQueues, Met
+from lockstep.joins.columns.sides import JoinSide
 from lockstep.plan import QueryNode
 from lockstep.plan.paths import query_path
 from lockstep.selection.columns import SelectorOperator
@@ -45,7 +45,11 @@ class WindowJoin:
         self._sides = sides
         self._condition = condition
         self._selector = selector
-        self._windows = JoinedWindows(sides, pool)
+        self._outer = np.array([side.triggers and side.is_outer for side in sides])
+        # Whose lack of rows is told: that of a triggering side without a window.
+        self._tells = np.array([side.triggers and side.window == joining.NONE for side in sides])
+        listed = (self._outer | self._tells).tolist()
+        self._windows = JoinedQueues(sides, place, listed, pool)
         self.hears_timers = any(side.window == joining.TIME for side in sides)
 
     # --- folding ---------------------------------------------------------------------------------
@@ -56,75 +60,34 @@ class WindowJoin:
             for side in self._sides
             if side.stream in inputs
         }
-        streams = present(filtered, self.reads)
-        if not sum(map(len, streams)):
+        if not sum(map(len, filtered.values())):
             self._windows.sweep(moves)
             return Output.nothing(self._selector.types)
-        played = play(streams, self.place)
-        arrivals = self._windows.arrive(filtered, played)
-        trigger, met = self._windows.meet(arrivals, played, moves)
-        flow = self._pairs(filtered, played, arrivals, trigger, met)
+        met = self._windows.meet(filtered, moves)
         if self._condition is not None:
-            flow = flow.keep(self._condition(flow.frame()))
-        flow = self._with_unmatched(filtered, played, arrivals, flow)
-        tells = self._telling(played, arrivals)
-        return self._selector.run_pairs(flow, played, played.order, tells)
+            met = met.keep(self._condition(self._pairs(filtered, met).frame()))
+        if self._outer.any():
+            met = met.with_unmatched(self._outer)
+        flow = self._pairs(filtered, met)
+        tells = self._tells[met.side_of[met.events.firsts()]]
+        return self._selector.run_pairs(flow, met.events, met.events.order, tells)
 
-    def _pairs(
-        self,
-        streams: Mapping[str, Chunks],
-        played: Played,
-        arrivals: Arrivals,
-        trigger: Longs,
-        met: Longs,
-    ) -> PairFlow:
-        """`met` is the place of the row that each trigger meets, -1 for nobody."""
-        by_left = arrivals.side_of[trigger] == 0
-        slots = []
-        for number, side in enumerate(self._sides):
-            own = trigger if side.window == joining.NONE else arrivals.place[trigger]
-            refs = np.where(by_left == (number == 0), own, met)
-            slots.append(self._slot(streams, played, number, refs))
-        return PairFlow((slots[0], slots[1]), played, trigger)
+    def _pairs(self, streams: Mapping[str, Chunks], met: Met) -> PairFlow:
+        side_of, row = met.side_of[met.trigger], met.events.row[met.trigger]
+        left, right = (self._slot(streams, n, side_of == n, row, met) for n in range(2))
+        return PairFlow((left, right), met.events, met.trigger)
 
     def _slot(
-        self, streams: Mapping[str, Chunks], played: Played, number: int, refs: Longs
+        self, streams: Mapping[str, Chunks], number: int, is_own: Mask, row: Longs, met: Met
     ) -> Side:
-        """A slot of pairs: by place where the side has a window, else by event of the slice."""
-        side = self._sides[number]
-        if side.window != joining.NONE:
-            held = self._windows.held[number]
-            return Side(lambda attribute: held.column(attribute, refs), refs)
-        chunks = streams.get(side.stream)
-        if chunks is None:
-            chunks = Output.nothing(side.types).chunks
-        rows = np.where(refs >= 0, played.row[np.maximum(refs, 0)], -1)
-        return Side(lambda attribute: chunks.columns[attribute].take(rows), refs)
+        """A slot of pairs, of which some are brought by events of its own side."""
+        fresh, held = np.where(is_own, row, met.fresh), np.where(is_own, -1, met.held)
+        chunks = streams.get(self._sides[number].stream)
 
-    def _with_unmatched(
-        self, streams: Mapping[str, Chunks], played: Played, arrivals: Arrivals, flow: PairFlow
-    ) -> PairFlow:
-        """Outer joins: triggers of a preserved side that met nobody stand alone."""
-        outer = np.array([side.triggers and side.is_outer for side in self._sides])
-        if not outer.any():
-            return flow
-        lonely = outer[arrivals.side_of]
-        lonely[flow.trigger] = False
-        events = np.flatnonzero(lonely)
-        if not len(events):
-            return flow
-        trigger = np.concatenate([flow.trigger, events])
-        arranged = np.argsort(trigger, kind="stable")
-        by_left = arrivals.side_of[flow.trigger] == 0
-        other = np.where(by_left, flow.sides[1].index, flow.sides[0].index)
-        met = np.concatenate([other, np.full(len(events), -1, np.int64)])
-        return self._pairs(streams, played, arrivals, trigger[arranged], met[arranged])
+        def find(attribute: int) -> Column:
+            return self._windows.column(number, attribute, chunks, fresh, held)
 
-    def _telling(self, played: Played, arrivals: Arrivals) -> Any:
-        """Chunks whose lack of rows is told: those of a triggering side without a window."""
-        tells = [side.triggers and side.window == joining.NONE for side in self._sides]
-        firsts = np.searchsorted(played.chunk_of, np.arange(played.count))
-        return np.array(tells)[arrivals.side_of[firsts]]
+        return Side(find, np.maximum(fresh, held))
 
     def settle(self) -> None:
         self._windows.settle()

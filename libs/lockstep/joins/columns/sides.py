@@ -1,16 +1,17 @@
-"""The two windows of a join: who is inside on each side, chained by arrival and by key."""
+"""The two windows of a join whose pairs also leave again: who is inside on each side, chained by
+arrival and by key."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from lockstep.aggregators.accumulators import grown
 from lockstep.columns.chunks import Chunks
-from lockstep.columns.column import Column, Longs, Suspected
+from lockstep.columns.column import Column, Longs, Mask, Suspected
 from lockstep.columns.compiled import plain
 from lockstep.columns.frame import Evaluate, Rows
 from lockstep.columns.held import HeldRows
@@ -60,12 +61,43 @@ class Arrivals:
     value: Longs
 
 
+class JoinKeys:
+    """The keys of a join as small numbers, the same on both sides."""
+
+    FORGET_MIN: Final = 4096
+    """With so many keys nobody looks for those that are gone."""
+
+    def __init__(self) -> None:
+        self._space = KeySpace()
+
+    def __len__(self) -> int:
+        return len(self._space)
+
+    def ids(self, side: JoinSide, own: Sequence[Column], times: Longs) -> Ids:
+        """The id of the key of each row of a side; -1: equal to nothing."""
+        frame = Rows(len(times), lambda _, i: own[i], lambda: times, lambda: times)
+        columns = [key(frame) for key in side.key]
+        names = [value_names(column) for column in columns]
+        codes, keys = names[0] if len(names) == 1 else combined(names)
+        ids = self._space.assign(codes, keys) if len(times) else np.zeros(0, np.int64)
+        for column in columns:
+            if column.nulls is not None:
+                ids[column.nulls] = -1
+            if column.values.dtype.kind == "f":
+                ids[np.isnan(column.values)] = -1
+        return ids
+
+    def compact(self, live: Mask) -> Ids:
+        """Forgets the keys that are not live; gives the new id of each old one (-1: none)."""
+        return self._space.compact(live)
+
+
 class JoinedWindows:
     """Both windows. Rows of `held` are by side; what left is given back when the slice is over."""
 
     def __init__(self, sides: tuple[JoinSide, JoinSide], pool: StringPool) -> None:
         self._sides = sides
-        self._space = KeySpace()
+        self._space = JoinKeys()
         self.held = [HeldRows(side.types, pool) for side in sides]
         self._ends = np.array([[-1, -1, 0], [-1, -1, 0]], np.int64)
         self._newer = np.full((2, 1), -1, np.int64)
@@ -112,38 +144,11 @@ class JoinedWindows:
         return places, clock
 
     def _key_ids(self, side: JoinSide, own: Sequence[Column], times: Longs) -> Ids:
-        frame = Rows(len(times), lambda _, i: own[i], lambda: times, lambda: times)
-        columns = [key(frame) for key in side.key]
-        nowhere = np.zeros(len(times), np.bool_)
-        for column in columns:
-            if column.nulls is not None:
-                nowhere |= column.nulls
-            if column.values.dtype.kind == "f":
-                nowhere |= np.isnan(column.values)
-        names = [value_names(column) for column in columns]
-        codes, keys = names[0] if len(names) == 1 else combined(names)
-        ids = self._space.assign(codes, keys) if len(times) else np.zeros(0, np.int64)
-        ids[nowhere] = -1
+        ids = self._space.ids(side, own, times)
         if len(self._space) > self._heads.shape[1]:
             self._heads = _wider(self._heads, len(self._space))
             self._tails = _wider(self._tails, len(self._space))
         return ids
-
-    def meet(self, arrivals: Arrivals, played: Played, moves: Moves) -> tuple[Longs, Longs]:
-        """(triggering event, place of the row it meets) of every pair."""
-        found = joining.join_windows(
-            self._events(arrivals, played, moves),
-            plain(moves.clock, np.int64),
-            self._both(),
-            self._chains(),
-            len(played) + int(self._ends[:, 2].sum()),
-        )
-        trigger, met, sides, places, over = found
-        refuse_if(over)
-        for number in range(2):
-            self._left.append((number, places[sides == number]))
-        self._sweep(moves, int(played.order.moments[-1]))
-        return trigger, met
 
     def _events(self, arrivals: Arrivals, played: Played, moves: Moves) -> joining.Events:
         moved = np.searchsorted(moves.moments, played.order.moments).astype(np.int64)
@@ -167,41 +172,18 @@ class JoinedWindows:
             self._ends, self._newer, self._same, self._keys, self._heads, self._tails
         )
 
-    def sweep(self, moves: Moves) -> None:
-        """Nothing came: what timers take out."""
-        self._sweep(moves, -1)
-
-    def _sweep(self, moves: Moves, last_moment: int) -> None:
-        """What timers take out when the clock moves behind the last event of the slice."""
-        if not len(moves.moments) or moves.moments[-1] < last_moment:
-            return
-        for number, side in enumerate(self._sides):
-            if side.window != joining.TIME:
-                continue
-            count = int(self._ends[number, 2])
-            gone, places = np.empty(count, np.int8), np.empty(count, np.int64)
-            limit = moves.last - side.length
-            left = joining.drop_until(number, limit, self._times, self._chains(), gone, places, 0)
-            self._left.append((number, places[:left]))
-
     def settle(self) -> None:
         for number, places in self._left:
             self.held[number].places.give_back(places)
         self._left.clear()
         live = (self._heads != -1).any(axis=0)[: len(self._space)]
-        if len(self._space) <= 4096 or 2 * int(live.sum()) >= len(self._space):
+        if len(self._space) <= JoinKeys.FORGET_MIN or 2 * int(live.sum()) >= len(self._space):
             return
         kept = np.flatnonzero(live)
         moved = self._space.compact(live)
         self._heads, self._tails = self._heads[:, kept].copy(), self._tails[:, kept].copy()
         known = (self._keys >= 0) & (self._keys < len(moved))
         self._keys = np.where(known, moved[np.where(known, self._keys, 0)], -1)
-
-    def due_ms(self, number: int) -> int | None:
-        head = int(self._ends[number, 0])
-        if self._sides[number].window != joining.TIME or head == -1:
-            return None
-        return int(self._times[number, head]) + self._sides[number].length
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -218,17 +200,8 @@ class JoinedWindows:
         if not count:
             return
         key = self._key_ids(self._sides[number], columns, times)
-        places, clock = self._add(number, columns, times)
-        side, zeros = np.full(count, number, np.int64), np.zeros(count, np.int64)
-        entering = joining.Events(side, key, places, zeros, clock, zeros, zeros, zeros, zeros)
-        # Everything enters without meeting anybody and without leaving.
-        sides = joining.Sides(
-            np.full(2, joining.LENGTH, np.int64),
-            np.full(2, count + 1, np.int64),
-            np.zeros(2, np.bool_),
-            self._times,
-        )
-        joining.join_windows(entering, zeros, sides, self._chains(), count)
+        places, _ = self._add(number, columns, times)
+        joining.take_in_all(number, places, plain(key, np.int64), self._chains())
 
 
 def refuse_if(over: bool) -> None:
