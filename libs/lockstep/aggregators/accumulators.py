@@ -119,7 +119,10 @@ class Grouped:
             self.arrays[name] = grown(values, max(groups, 1))
 
     def _marked(self, feed: Feed) -> tuple[Any, ...]:
-        self.realm_of[feed.group] = feed.realm
+        if self.groups > 1:
+            self.realm_of[feed.group] = feed.realm
+        elif len(feed.realm):
+            self.realm_of[0] = feed.realm[-1]
         return (feed.kind, feed.group, feed.realm, self.epochs, self.emptied)
 
     def fresh(self) -> npt.NDArray[np.bool_]:

@@ -25,8 +25,9 @@ class Flow:
 
     `kind` is None when all are current; RESET marks have no row. `row` points into `source` (-1 for
     what came before the slice), `place` into `held`; at least one of the two is there for each
-    event. `time` is the timestamp of events that are not current. Offsets, order, now and keys (the
-    partition instance) are as in Chunks.
+    event. `has_places`: all of them have places, where there are any; else those of the slice have
+    none (-1). `time` is the timestamp of events that are not current. Offsets, order, now and keys
+    (the partition instance) are as in Chunks.
     """
 
     source: Chunks
@@ -39,6 +40,7 @@ class Flow:
     time: Times | None = None
     held: HeldRows | None = None
     keys: npt.NDArray[np.int64] | None = None
+    has_places: bool = True
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -70,6 +72,8 @@ class Flow:
         length = len(self) if index is None else len(index)
         in_slice = row is not None and (not length or row.min() >= 0)
         whole = self.row is None and index is None
+        if in_slice and row is not None and length == len(self.source):
+            whole = bool((row == np.arange(length)).all())
 
         def find(slot: int, attribute: int) -> Column:
             if whole:
@@ -77,7 +81,11 @@ class Flow:
             if in_slice or place is None or self.held is None:
                 assert row is not None
                 return self.source.columns[attribute].take(row)
-            return self.held.column(attribute, place)
+            if self.has_places:
+                return self.held.column(attribute, place)
+            assert row is not None
+            fresh = self.source.columns[attribute].take(row)
+            return self.held.mixed(attribute, place, fresh)
 
         def times() -> Times:
             return self._times(index, row, place, in_slice=in_slice)
@@ -100,11 +108,15 @@ class Flow:
     ) -> Times:
         if row is None:
             return self.source.times
-        here = in_slice or self.held is None
-        own = self.source.times[row] if here else self.held.times[place]  # type: ignore[union-attr]
-        if self.kind is None or self.time is None:
-            return own
+        if in_slice or self.held is None:
+            own = self.source.times[row]
+        elif self.has_places:
+            own = self.held.times[place]
+        else:
+            own = np.where(row >= 0, self.source.times[row], self.held.times[place])
         kind = _at(self.kind, index)
+        if kind is None or self.time is None or not kind.any():
+            return own
         return np.where(kind == CURRENT, own, _at(self.time, index))
 
     def keep(self, mask: Mask) -> Flow:
@@ -124,6 +136,7 @@ class Flow:
             _at(self.time, index),
             self.held,
             None if self.keys is None else self.keys[chunks],
+            self.has_places,
         )
 
 

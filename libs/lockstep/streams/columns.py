@@ -68,8 +68,9 @@ class StreamQuery:
         # A limiter compares its timers with all others: it hears them wherever it stands.
         self.hears_timers = timed or (self._window is not None and self._window.hears_timers)
         self.is_observed = not realms.is_partition
-        self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
         self._grouped = selector.groups.is_grouped
+        self._by_place = self._grouped or selector.aggregates.needs_places
+        self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
         self.is_stateless = not (
             self._window
             or self._grouped
@@ -116,7 +117,7 @@ class StreamQuery:
             flow = passing(chunks)
             below = replace(flow, order=flow.order.below(self.place, 0))
             return below, ids if self._grouped else None
-        flow = self._window.flow(Step(chunks, ids, moves, self.place))
+        flow = self._window.flow(Step(chunks, ids, moves, self.place, self._by_place))
         if not self._grouped:
             return flow, None
         return flow, self._window.held.extra(0)[flow.place]

@@ -73,6 +73,27 @@ class Chained:
             chunks, offsets, order, chunks.now, row, kind, place, time, self.held, chunks.keys
         )
 
+    def oldest(self, count: int) -> Longs:
+        """The places of so many rows outside of partitions, the oldest first."""
+        found: Longs = sliding.follow(self.head[0], self.newer, count)
+        return found
+
+    def let_go(self, places: Longs) -> None:
+        """Those of `oldest` leave."""
+        if not len(places):
+            return
+        self._left.append(places)
+        self.count[0] -= len(places)
+        self.head[0] = self.newer[places[-1]]
+        if not self.count[0]:
+            self.tail[0] = -1
+
+    def stay(self, step: Step, rows: Longs) -> None:
+        """Some rows of the slice are held from now on."""
+        if len(rows):
+            columns = [column.take(rows) for column in step.chunks.columns]
+            self._append(0, step.chunks.times[rows], columns, step.groups[rows])
+
     def settle(self) -> None:
         for places in self._left:
             self.held.places.give_back(places)

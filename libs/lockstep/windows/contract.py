@@ -26,13 +26,14 @@ class Step:
     """What a window gets of a slice: its events with their groups, and how the clock moved.
 
     `moves.before` is the clock in front of the slice; `place` the query's place among the
-    receivers.
+    receivers. `by_place`: rows of the slice that leave are looked for by their places, too.
     """
 
     chunks: Chunks
     groups: Ids
     moves: Moves
     place: int
+    by_place: bool = True
 
 
 @dataclass(frozen=True, slots=True)

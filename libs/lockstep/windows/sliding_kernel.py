@@ -66,6 +66,31 @@ def slide_by_length(
 
 
 @kernel
+def pass_by_length(starts: Any, now: Any, gone: Any, old: int, length: int) -> Any:
+    """length(n) of one realm whose `old` rows from before the slice leave from `gone` (places), in
+    that order: a row that leaves is one of the slice (`row`) or an old one (`place`)."""
+    events = starts[-1]
+    room = events + max(0, old + events - length)
+    kind, row = np.empty(room, np.int8), np.empty(room, np.int64)
+    place, time = np.empty(room, np.int64), np.empty(room, np.int64)
+    offsets = np.empty(len(starts), np.int64)
+    n = 0
+    for chunk in range(len(starts) - 1):
+        offsets[chunk] = n
+        for i in range(starts[chunk], starts[chunk + 1]):
+            leaves = old + i - length
+            if leaves >= 0:
+                kind[n], row[n], place[n], time[n] = 1, leaves - old, -1, now[chunk]
+                if leaves < old:
+                    row[n], place[n] = -1, gone[leaves]
+                n += 1
+            kind[n], row[n], place[n], time[n] = 0, i, -1, now[chunk]
+            n += 1
+    offsets[len(starts) - 1] = n
+    return kind, row, place, time, offsets
+
+
+@kernel
 def slide_by_time(
     starts: Any,
     now: Any,

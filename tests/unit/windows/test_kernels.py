@@ -65,6 +65,18 @@ def test_a_length_of_one_and_of_none() -> None:
     assert chain.of(0) == [6]
 
 
+def test_rows_that_pass_by_need_no_places() -> None:
+    """Old ones leave from their places, those of the slice by their rows; some fit in before."""
+    kind, row, place, time, offsets = sliding.pass_by_length(
+        longs(0, 2, 4), longs(100, 200), longs(7), 1, 2
+    )
+    assert kind.tolist() == [0, 1, 0, 1, 0, 1, 0]
+    assert row.tolist() == [0, -1, 1, 0, 2, 1, 3]
+    assert place.tolist() == [-1, 7, -1, -1, -1, -1, -1]
+    assert time[kind == 1].tolist() == [100, 200, 200]
+    assert offsets.tolist() == [0, 3, 7]
+
+
 def test_a_late_event_hides_nobody_behind_it() -> None:
     """By time rows leave from the oldest on, as long as they are out; `most` drops the rest."""
     chain, times = Chain(), longs(100, 500, 200, 0, 0, 0, 0, 0)

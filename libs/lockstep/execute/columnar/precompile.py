@@ -41,11 +41,11 @@ _RATES: Final = (
     "output snapshot every 20 milliseconds",
 )
 _ALONE: Final = (
+    "from S#window.length(2) select avg(d) as d insert into L1;",
     "from R select k, d, l update or insert into T on T.k == k;",
     "from R select k, d, l update or insert into U set U.l = l on U.k == k;",
     "from R select k, d, l update or insert into V set V.d = V.d + d on V.k == k and V.l < l;",
     "from R select k, d, l update T set T.d = T.d + d on T.k == k;",
-    "from R select k, d, l update U set U.d = math:abs(U.d) on U.k == k;",
     "from S join V on S.k == V.k select S.k as k, sum(V.d) as d insert into J3;",
     "from S join U on S.k == U.k select S.k as k, U.l as l insert into J2;",
     "from S join T on S.k == T.k select S.k as k, T.d as d insert into J1;",

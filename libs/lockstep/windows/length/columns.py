@@ -19,10 +19,28 @@ class LengthWindow(Chained):
         self._length = length
 
     def flow(self, step: Step) -> Flow:
+        if not step.by_place and step.chunks.keys is None:
+            return self._passing_by(step)
         places, starts, keys = self.enter(step)
         now = plain(step.chunks.now, "int64")
         out = sliding.slide_by_length(starts, now, keys, places, self._length, *self.chain())
         return self.made(step, out)
+
+    def _passing_by(self, step: Step) -> Flow:
+        """Only what stays behind the slice is held."""
+        chunks, old = step.chunks, int(self.count[0])
+        came = len(chunks)
+        gone = self.oldest(min(old, max(0, old + came - self._length)))
+        starts, now = plain(chunks.starts, np.int64), plain(chunks.now, np.int64)
+        out = sliding.pass_by_length(starts, now, gone, old, self._length)
+        self.let_go(gone)
+        self.stay(step, np.arange(max(0, came - self._length), came))
+        kind, row, place, time, offsets = out
+        order = chunks.order.below(step.place, 0)
+        return Flow(
+            *(chunks, offsets, order, chunks.now, row, kind, place, time, self.held),
+            has_places=False,
+        )
 
 
 class NoLengthWindow(Chained):
