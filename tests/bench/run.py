@@ -40,6 +40,7 @@ from tests.bench.queries import BENCHES, CHAIN, GROWTH, Bench, summed_over
 from tests.bench.siddhi.engine import NoSiddhiError
 from tests.bench.siddhi.run import siddhi_figures
 from tests.bench.suite import suite_figures, volume_figures
+from tests.bench.tracing import tracing_figures
 from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
 
 EVENTS = 1_000_000
@@ -270,6 +271,11 @@ def mappers_part(options: argparse.Namespace) -> Results:
     return {"mappers": mappers_figures(options.only)}
 
 
+def tracing_part(options: argparse.Namespace) -> Results:
+    """What it costs that one send in a hundred is traced."""
+    return {"tracing": tracing_figures(2 * options.runs, keep=options.keep)}
+
+
 def siddhi_part(options: argparse.Namespace) -> Results:
     """The engine beside Siddhi, where its jars can be had."""
     try:
@@ -295,6 +301,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "mappers": mappers_part,
     "charts": charts_part,
     "pages": pages_part,
+    "tracing": tracing_part,
     "siddhi": siddhi_part,
 }
 
