@@ -161,7 +161,7 @@ class RedisLeases:
         return found
 
     async def release(self, lease: Lease) -> bool:
-        return await self._did(RELEASE, lease.resource, _held(lease))
+        return bool(await self._asked(RELEASE, [lease.resource], [_held(lease)]))
 
     async def holder(self, resource: str) -> str | None:
         with self._translated():
@@ -169,7 +169,8 @@ class RedisLeases:
         return None if held is None else str(held).partition("\n")[0]
 
     async def hand_over(self, lease: Lease, to: str) -> bool:
-        return await self._did(HAND_OVER, lease.resource, _held(lease), _reserved(to))
+        arguments = [_held(lease), _reserved(to)]
+        return bool(await self._asked(HAND_OVER, [lease.resource], arguments))
 
     async def healthy(self) -> bool:
         try:
@@ -208,9 +209,6 @@ class RedisLeases:
             else Lease(one.resource, one.holder, one.token, ttl_ms, started_ms + ttl_ms)
             for number, one in enumerate(leases, start=1)
         ]
-
-    async def _did(self, script: str, resource: str, *arguments: str | int) -> bool:
-        return bool(await self._asked(script, [resource], arguments))
 
     async def _asked(
         self, script: str, resources: Sequence[str], arguments: Sequence[str | int | bytes]

@@ -7,6 +7,7 @@ import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -87,13 +88,26 @@ class DamagedRevisionError(LockstepError):
     fault = Fault.EXTERNAL
 
 
+async def _read_deployed(pool: Any) -> Sequence[Deployment]:
+    rows = await pool.fetch(
+        f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
+        " where not removed order by app"
+    )
+    return tuple(StoredDeployment(**row).deployment for row in rows)
+
+
+async def _read_placed(pool: Any) -> Mapping[str, Sequence[str]]:
+    rows = await pool.fetch("select app, nodes from lockstep.placements")
+    return MappingProxyType({row["app"]: tuple(row["nodes"]) for row in rows})
+
+
 class PostgresDeployments:
     """See contract.Deployments."""
 
     def __init__(self, pool: Any) -> None:
         self._pool = pool
-        self._deployed = Unchanged(pool, "deployments", self._read_deployed)
-        self._placed = Unchanged(pool, "placements", self._read_placed)
+        self._deployed = Unchanged(pool, "deployments", partial(_read_deployed, pool))
+        self._placed = Unchanged(pool, "placements", partial(_read_placed, pool))
 
     async def put(
         self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
@@ -131,13 +145,6 @@ class PostgresDeployments:
         async with available():
             return await self._deployed.get()
 
-    async def _read_deployed(self) -> Sequence[Deployment]:
-        rows = await self._pool.fetch(
-            f"select {DEPLOYMENT_COLUMNS} from lockstep.deployments"  # noqa: S608
-            " where not removed order by app"
-        )
-        return tuple(StoredDeployment(**row).deployment for row in rows)
-
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
         purged = [(versions.PURGE, app)] if purge else []
         return await self._write(
@@ -171,10 +178,6 @@ class PostgresDeployments:
     async def placements(self) -> Mapping[str, Sequence[str]]:
         async with available():
             return await self._placed.get()
-
-    async def _read_placed(self) -> Mapping[str, Sequence[str]]:
-        rows = await self._pool.fetch("select app, nodes from lockstep.placements")
-        return MappingProxyType({row["app"]: tuple(row["nodes"]) for row in rows})
 
     async def put_drained(self, node: str, *, drained: bool, epoch: int) -> Written | Stale:
         change = (
