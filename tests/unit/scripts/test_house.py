@@ -12,21 +12,21 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FILES = {
-    "libs/lockstep/windows/session/__init__.py": 'window("session", gap)\n',
-    "libs/lockstep/windows/session/kernel.py": "def play(self, a, b, *, c): ...\n",
-    "libs/lockstep/windows/sort/__init__.py": "SORTED = {'session', 'sort', 'hopping'}\n",
-    "libs/lockstep/rules.py": """'''session(5) is told here.'''
+    "libs/lockstep/windows/frequent/__init__.py": 'window("frequent", gap)\n',
+    "libs/lockstep/windows/frequent/kernel.py": "def play(self, a, b, *, c): ...\n",
+    "libs/lockstep/windows/sort/__init__.py": "SORTED = {'frequent', 'sort', 'hopping'}\n",
+    "libs/lockstep/rules.py": """'''frequent(5) is told here.'''
 from lockstep import one
-RULES = {"session": 1, (None, "hopping"): 2, "sort(2)": 3}
+RULES = {"frequent": 1, (None, "hopping"): 2, "sort(2)": 3}
 """,
     "libs/lockstep/one.py": "def hidden():\n    from lockstep import two\n",
     "libs/lockstep/two.py": "import lockstep.one\n",
     "libs/lockstep/GLOSSARY.md": "| word | meaning |\n| --- | --- |\n| slice | a part |\n",
-    "services/lockstep_services/run.py": "call(scope='session')\n",
-    "tests/property/drawn.py": "DRAWN = ['session(3)', 'hopping(3)', 'sort(1)']\n",
-    "tests/property/example.py": "ONE = 'session'\n",
+    "services/lockstep_services/run.py": "call(scope='frequent')\n",
+    "tests/property/drawn.py": "DRAWN = ['frequent(3)', 'hopping(3)', 'sort(1)']\n",
+    "tests/property/example.py": "ONE = 'frequent'\n",
 }
-NAMES = {"window": ["session", "hopping", "sort", "time", "unique:batch"], "function": ["sort"]}
+NAMES = {"window": ["frequent", "hopping", "sort", "time", "unique:batch"], "function": ["sort"]}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_size_and_widest_function(house: ModuleType, tree: Path) -> None:
     """Files of library and services; self is no parameter."""
     sources = house.read(tree)
     assert (len(sources), sum(source.lines for source in sources)) == (7, 10)
-    kernel = "libs/lockstep/windows/session/kernel.py: play"
+    kernel = "libs/lockstep/windows/frequent/kernel.py: play"
     assert house.most_parameters(sources) == (3, kernel)
 
 
@@ -82,20 +82,20 @@ def test_components_of_a_larger_graph(house: ModuleType) -> None:
 def test_files_that_a_window_touches(house: ModuleType, tree: Path) -> None:
     """Own folder, strings, tables of property tests, a golden; no keyword, no docstring."""
     touched = house.files_touched(tree, house.read(tree), "window", NAMES)
-    assert touched["session"] == [
+    assert touched["frequent"] == [
         "libs/lockstep/rules.py",
-        "libs/lockstep/windows/session/__init__.py",
-        "libs/lockstep/windows/session/kernel.py",
+        "libs/lockstep/windows/frequent/__init__.py",
+        "libs/lockstep/windows/frequent/kernel.py",
         "libs/lockstep/windows/sort/__init__.py",
         "tests/property/drawn.py",
         "one golden",
     ]
-    assert set(touched) == {"session", "hopping"}, "names that mean more than one thing"
+    assert set(touched) == {"frequent", "hopping"}, "names that mean more than one thing"
 
 
 def test_tables_of_names_outside_the_concepts(house: ModuleType, tree: Path) -> None:
     """Three names as keys make one; what stands in a concept's folder is its own."""
-    tables = house.name_tables(house.read(tree), {"session", "hopping", "sort"})
+    tables = house.name_tables(house.read(tree), {"frequent", "hopping", "sort"})
     assert tables == ["libs/lockstep/rules.py:3"]
 
 
