@@ -148,12 +148,13 @@ async def replay_file(
     return total
 
 
-async def send_retrying(send: Callable[[], Any]) -> Any:
-    """Repeats a send while the suite says that it may be repeated, with growing pauses."""
+async def send_retrying(send: Callable[[], Any], *, limit_ms: int | None = None) -> Any:
+    """Repeats a send while the suite says that it may be repeated, with growing pauses: for
+    `limit_ms`, or SEND_ATTEMPTS times."""
     async for attempt in stamina.retry_context(
         on=lambda error: isinstance(error, LockstepError) and error.retryable,
-        attempts=SEND_ATTEMPTS,
-        timeout=None,
+        attempts=SEND_ATTEMPTS if limit_ms is None else None,
+        timeout=None if limit_ms is None else limit_ms / 1000,
         wait_max=SEND_BACKOFF_MAX_S,
     ):
         with attempt:

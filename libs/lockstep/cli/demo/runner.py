@@ -153,14 +153,7 @@ async def _until(client: Client, app: str, reached: Callable[[Mapping[str, Any]]
 async def _checked(
     suite: Suite, expected: dict[str, list[Row]], orders: list[TimedEvent], events: int
 ) -> Verdict:
-    world = await open_world(suite.settings, SystemClock(), SystemRandomness())
-    try:
-        published = {
-            app: await read_published(await world.bus.output_log(max(await world.bus.logs(app))))
-            for app in (FLIGHTS, PIZZA)
-        }
-    finally:
-        await world.close()
+    published = await send_retrying(lambda: _published(suite), limit_ms=SETTLE_TIMEOUT_MS)
     actual = {name: published[FLIGHTS].rows[name] for name in STREAM_ANSWERS}
     actual["OriginToday"] = await _table(suite, "origin_today", TABLE_COLUMNS)
     expected["delivered_orders"] = list(pizza_answer(orders))
@@ -170,13 +163,27 @@ async def _checked(
     return _verdict(events, published.values(), expected, actual)
 
 
+async def _published(suite: Suite) -> dict[str, Published]:
+    """All rows of both apps."""
+    world = await open_world(suite.settings, SystemClock(), SystemRandomness())
+    try:
+        return {
+            app: await read_published(await world.bus.output_log(max(await world.bus.logs(app))))
+            for app in (FLIGHTS, PIZZA)
+        }
+    finally:
+        await world.close()
+
+
 async def _table(suite: Suite, table: str, columns: tuple[str, ...]) -> list[Row]:
     """The rows of a sink table, read from the database itself once they stand still."""
     dsn = suite.settings.store.postgres_dsn.get_secret_value()
     clock = SystemClock()
     before: list[Row] | None = None
     while True:
-        rows = await read_rows(dsn, table, columns)
+        rows: list[Row] = await send_retrying(
+            lambda: read_rows(dsn, table, columns), limit_ms=SETTLE_TIMEOUT_MS
+        )
         if rows and rows == before:
             return rows
         before = rows
