@@ -188,31 +188,22 @@ def _compare(what: int, top: int, stack: Any, real: Any, nulls: Any) -> None:
         stack[top], nulls[top] = what in (NOT_EQUAL, REAL_NOT_EQUAL), False
         return
     if what >= REAL_EQUAL:
-        x, y = real[top], real[top + 1]
-        if what == REAL_EQUAL:
-            found = x == y
-        elif what == REAL_NOT_EQUAL:
-            found = x != y
-        elif what == REAL_LESS:
-            found = x < y
-        elif what == REAL_LESS_EQUAL:
-            found = x <= y
-        elif what == REAL_GREATER:
-            found = x > y
-        else:
-            found = x >= y
+        stack[top] = _holds(what - REAL_EQUAL + EQUAL, real[top], real[top + 1])
     else:
-        one, other = stack[top], stack[top + 1]
-        if what == EQUAL:
-            found = one == other
-        elif what == NOT_EQUAL:
-            found = one != other
-        elif what == LESS:
-            found = one < other
-        elif what == LESS_EQUAL:
-            found = one <= other
-        elif what == GREATER:
-            found = one > other
-        else:
-            found = one >= other
-    stack[top] = found
+        stack[top] = _holds(what, stack[top], stack[top + 1])
+
+
+@part
+def _holds(what: int, one: Any, other: Any) -> bool:
+    """Of two whole numbers, or two others."""
+    if what == EQUAL:
+        return bool(one == other)
+    if what == NOT_EQUAL:
+        return bool(one != other)
+    if what == LESS:
+        return bool(one < other)
+    if what == LESS_EQUAL:
+        return bool(one <= other)
+    if what == GREATER:
+        return bool(one > other)
+    return bool(one >= other)
