@@ -142,8 +142,7 @@ class SseSource(Source):
     def _message(self, event: ServerEvent) -> Received | None:
         """None for what nobody wants; whoever goes on goes on behind it."""
         under_way = self._reached.begin(event.last_id)
-        is_wanted = not self._types or event.type in self._types
-        if not is_wanted or (event.data is None and not event.refused):
+        if event.data is None or (self._types and event.type not in self._types):
             under_way.is_done = True
             return None
 
@@ -152,7 +151,7 @@ class SseSource(Source):
 
         properties = {"event": event.type, "id": event.last_id}
         identity = event.id if self._resumes else None
-        return Received(event.data or b"", properties, identity, acknowledge, event.refused)
+        return Received(event.data, properties, identity, acknowledge, event.refused)
 
     async def close(self) -> Sequence[Received]:
         """What has no id does not come again by itself."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from lockstep.bus import LogName, OutputEntry, OutputLog, OutputTail
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
@@ -160,10 +162,9 @@ async def test_a_bus_that_is_away_is_told_to_each_and_opened_anew() -> None:
     log = world.shared.for_sink()
     assert await some(log, 0) == [1, 2]
     world.opened[0].broken = 1
-    try:
+    with pytest.raises(UnavailableError):
         await some(log, 2, 0)
-    except UnavailableError:
-        await world.append(1)
+    await world.append(1)
     assert await some(log, 2) == [3]
     assert len(world.opened) == 2
 
