@@ -29,7 +29,7 @@ from lockstep.events import OutputId, OutputRecord
 from lockstep.events.codec import decode_output
 from lockstep.frame import World
 from tests.bench import memory
-from tests.bench.suite import fresh_suite
+from tests.bench.suite import ONE, fresh_suite
 
 IDLE_S: Final = 20.0
 SETTLE_S: Final = 10.0
@@ -37,13 +37,6 @@ LISTEN_S: Final = 10.0
 DEPLOY_ABREAST: Final = 8
 READY_LIMIT_S: Final = 900.0
 POLL_S: Final = 0.05
-ONE: Final = (
-    ("coordinator", "coordinator"),
-    ("processor-1", "processor"),
-    ("publisher", "publisher"),
-    ("presenter", "presenter"),
-    ("receiver", "receiver"),
-)
 IDLE_CORE_MAX: Final = 0.10
 IDLE_MIB_MAX: Final = 3_072
 LOADED_P99_MS_MAX: Final = 1_000

@@ -81,6 +81,16 @@ VOLUMES: Final = (
 """Sent for as long as it takes to bring a number of events, to see where memory goes."""
 
 
+ONE: Final = (
+    ("coordinator", "coordinator"),
+    ("processor-1", "processor"),
+    ("publisher", "publisher"),
+    ("presenter", "presenter"),
+    ("receiver", "receiver"),
+)
+"""A process of each service, without a standby."""
+
+
 @contextlib.asynccontextmanager
 async def fresh_suite(
     keep: bool,

@@ -31,16 +31,9 @@ from lockstep.telemetry import open_traces
 from tests.bench import memory
 from tests.bench.arrivals import Arrivals, judged
 from tests.bench.load import APP, FIRST, TEXT, TRANSPORTS, Load, comes_out
-from tests.bench.suite import fresh_suite
+from tests.bench.suite import ONE, fresh_suite
 from tests.otlp.receiver import receiving
 
-PLAN: Final = (
-    ("coordinator", "coordinator"),
-    ("processor-1", "processor"),
-    ("publisher", "publisher"),
-    ("presenter", "presenter"),
-    ("receiver", "receiver"),
-)
 RATIO: Final = 0.01
 BAR: Final = 0.97
 SEND_EVENTS: Final = 100
@@ -96,7 +89,7 @@ async def _ready(ratio: float, url: str, keep: bool) -> AsyncIterator[Turns]:
         "LOCKSTEP_TELEMETRY__TRACE_RATIO": str(ratio),
         "LOCKSTEP_TELEMETRY__OTLP_URL": url,
     }
-    async with fresh_suite(keep, PLAN, settings) as (suite, world, client):
+    async with fresh_suite(keep, ONE, settings) as (suite, world, client):
         await client.deploy(TEXT)
         async with asyncio.timeout(LIMIT_S):
             while not any(one["ready"] for one in (await client.status(APP))["replicas"]):

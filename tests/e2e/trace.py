@@ -42,6 +42,7 @@ from tests.collector.rotel import Rotel
 from tests.e2e.harness import Way, replicas_of, tried
 from tests.integration.services.webhook import webhook
 from tests.otlp.receiver import Seen
+from tests.otlp.stages import STAGES
 
 CLOCK: Final = SystemClock()
 APP: Final = "Traced"
@@ -51,15 +52,6 @@ define stream In (v long);
 define stream Out (v long);
 from In select v insert into Out;
 """
-SERVICES: Final = {
-    "receive": "lockstep-receiver",
-    "append": "lockstep-receiver",
-    "fold": "lockstep-processor",
-    "publish": "lockstep-processor",
-    "deliver": "lockstep-publisher",
-    "present": "lockstep-presenter",
-}
-"""The stages, and who has a span of each."""
 BEFORE: Final = {
     "append": "receive", "fold": "append", "publish": "fold",
     "deliver": "publish", "present": "publish",
@@ -116,7 +108,7 @@ class Tracing:
         await self._send(1, f"00-{trace}-{span}-01")
         spans: Sequence[Seen] = ()
         deadline_ms = CLOCK.monotonic_ms() + LIMIT_MS
-        while len(spans) < len(SERVICES) + PROCESSORS - 1:
+        while len(spans) < len(STAGES) + PROCESSORS - 1:
             if CLOCK.monotonic_ms() > deadline_ms:
                 self.wrong.append(f"{trace}: {sorted(one.name for one in spans)} and no more")
                 return False
@@ -187,12 +179,12 @@ def _appends(spans: Sequence[Seen]) -> set[tuple[str, str]]:
 def faults_of(spans: Sequence[Seen], sender: str) -> list[str]:
     """What is wrong with a trace of one send: nothing. `sender`: the span that it came with."""
     found = []
-    wanted = Counter({**dict.fromkeys(SERVICES, 1), "fold": PROCESSORS})
+    wanted = Counter({**dict.fromkeys(STAGES, 1), "fold": PROCESSORS})
     if (names := Counter(one.name for one in spans)) != wanted:
         found.append(f"stages {dict(names)}")
     known = {one.span_id: one for one in spans}
     for one in spans:
-        if one.service != SERVICES.get(one.name):
+        if one.service != STAGES.get(one.name):
             found.append(f"{one.name} is told by {one.service}")
         before = known.get(one.parent_id)
         if one.name == "receive":
@@ -244,7 +236,7 @@ async def _tried(tracing: Tracing, options: argparse.Namespace) -> bool:
     ok = ok and not tracing.wrong
     print(
         f"trace: {'ok' if ok else 'FAILED'} whole={whole + again} spans={tracing.spans}"
-        f" stages={len(SERVICES)} sampled={sampled} sends={options.sends} unlinked={unlinked}"
+        f" stages={len(STAGES)} sampled={sampled} sends={options.sends} unlinked={unlinked}"
         f" away_sends={options.away} lost={lost} duplicated={doubled}"
     )
     return ok

@@ -8,15 +8,8 @@ from tests.integration.services.cluster import until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
 from tests.otlp.receiver import Seen, receiving
+from tests.otlp.stages import STAGES
 
-STAGES = {
-    "receive": "lockstep-receiver",
-    "append": "lockstep-receiver",
-    "fold": "lockstep-processor",
-    "publish": "lockstep-processor",
-    "deliver": "lockstep-publisher",
-    "present": "lockstep-presenter",
-}
 TEXT = """
 @app:name('Traced')
 define stream In (a string);
