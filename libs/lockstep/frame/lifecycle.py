@@ -189,7 +189,8 @@ class Process:
         leader = settings.leader
         self._leases = LeaseRoll(
             world.leases, self.node, clock, self._log,
-            ttl_ms=leader.lease_ttl_ms, renew_ms=leader.renew_ms, retry_ms=leader.retry_ms,
+            ttl_ms=leader.lease_ttl_ms, ttl_max_ms=leader.lease_ttl_max_ms,
+            renew_ms=leader.renew_ms, retry_ms=leader.retry_ms,
         )  # fmt: skip
         self._contexts: dict[str, Context] = {}
         self._services: list[tuple[str, Service]] = []

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
 from lockstep.leader.contract import Held, Lease, Leases
+from lockstep.leader.lateness import LeaseLife
 from lockstep.telemetry import Logger
 
 POLL_MS: Final = 25
@@ -34,7 +37,8 @@ class LeaseRoll:
     A lease that was acquired here is renewed every `renew_ms` until it is released or lost: then
     its watcher is told. Who watches a resource that is not held here is told every `retry_ms` that
     it is vacant, as long as it is, and who holds it whenever that changes. While the lease server
-    is away, leases run out there as for any other holder.
+    is away, leases run out there as for any other holder. A process that is held up again and again
+    asks for leases that live longer, up to `ttl_max_ms`: see `LeaseLife`.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class LeaseRoll:
         log: Logger,
         *,
         ttl_ms: int,
+        ttl_max_ms: int,
         renew_ms: int,
         retry_ms: int,
     ) -> None:
@@ -53,6 +58,8 @@ class LeaseRoll:
         self._clock = clock
         self._log = log
         self._ttl_ms = ttl_ms
+        self._life = LeaseLife(ttl_ms, ttl_max_ms)
+        self._told_ms = ttl_ms
         self._renew_ms = renew_ms
         self._retry_ms = retry_ms
         self._held: dict[str, Lease] = {}
@@ -92,7 +99,7 @@ class LeaseRoll:
     async def acquire(self, resource: str, *, instead_of: Held | None = None) -> Lease | Held:
         """See `Leases.acquire`. UnavailableError."""
         found = await self._leases.acquire(
-            resource, self._holder, ttl_ms=self._ttl_ms, instead_of=instead_of
+            resource, self._holder, ttl_ms=self._life.ttl_ms, instead_of=instead_of
         )
         self.contact_ms = self._clock.monotonic_ms()
         if isinstance(found, Lease):
@@ -106,7 +113,7 @@ class LeaseRoll:
         lease = self._held.get(resource)
         if lease is None:
             return False
-        self._take(lease, await self._leases.renew(lease))
+        self._take(lease, await self._leases.renew(replace(lease, ttl_ms=self._life.ttl_ms)))
         self.contact_ms = self._clock.monotonic_ms()
         return resource in self._held
 
@@ -140,7 +147,22 @@ class LeaseRoll:
                     look_at_ms = now_ms + max(self._retry_ms, many_ms)
             except UnavailableError as error:
                 self._found_away(error)  # whoever needs a lease finds that out, too
+            due_ms = self._clock.monotonic_ms() + POLL_MS
             await self._clock.sleep_ms(POLL_MS)
+            self._woke(due_ms)
+
+    def _woke(self, due_ms: int) -> None:
+        now_ms = self._clock.monotonic_ms()
+        self._life.woke(now_ms, now_ms - due_ms)
+        ttl_ms = self._life.ttl_ms
+        # Told of in big steps only: it changes with every breath of a busy machine.
+        if ttl_ms >= 2 * self._told_ms:
+            self._log.warning("this process wakes late: its leases live longer", ttl_ms=ttl_ms)
+        elif ttl_ms == self._ttl_ms != self._told_ms:
+            self._log.info("this process wakes in time again", ttl_ms=ttl_ms)
+        else:
+            return
+        self._told_ms = ttl_ms
 
     def _found_away(self, error: UnavailableError) -> None:
         if not self.is_away:
@@ -155,7 +177,8 @@ class LeaseRoll:
 
     async def _renew_held(self) -> None:
         async with self._renewing:
-            before = list(self._held.values())
+            ttl_ms = self._life.ttl_ms
+            before = [replace(lease, ttl_ms=ttl_ms) for lease in self._held.values()]
             after = await self._leases.renew_all(before)
         for lease, renewed in zip(before, after, strict=True):
             if not self._take(lease, renewed) and lease.resource in self._watchers:

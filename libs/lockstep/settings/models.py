@@ -85,6 +85,7 @@ class LeaderSettings(Section):
     kind: Literal["redis", "memory"]
     url: SecretStr
     lease_ttl_ms: Milliseconds
+    lease_ttl_max_ms: Milliseconds
     renew_ms: Milliseconds
     retry_ms: Milliseconds
     watch_ms: Milliseconds

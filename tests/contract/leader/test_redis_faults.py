@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -68,6 +69,22 @@ async def test_all_who_ask_hear_of_a_server_that_is_away(server: RedisServer) ->
     assert {type(each) for each in found} == {UnavailableError}
     await server.start()
     assert isinstance(await leases.acquire("r", "a", ttl_ms=LONG_MS), Lease)
+
+
+async def test_a_process_that_is_held_up_does_not_lose_its_answer(server: RedisServer) -> None:
+    """The answer came long ago when it looks, and the connection is kept. Only what does not come
+    while the process has time is missing."""
+    leases = _leases(server.url, timeout_ms=100)
+    lease = await leases.acquire("r", "a", ttl_ms=LONG_MS)
+    assert isinstance(lease, Lease)
+    made = (await leases._redis.info("stats"))["total_connections_received"]
+    for _ in range(3):
+        renewing = asyncio.create_task(leases.renew(lease))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        time.sleep(0.4)  # holds up the loop: that is what is tried
+        assert await renewing is not None
+    assert (await leases._redis.info("stats"))["total_connections_received"] == made
 
 
 async def test_a_flushed_server_has_lost_the_lease(server: RedisServer) -> None:

@@ -60,7 +60,8 @@ class Party:
         log, rules = get_logger(), SETTINGS
         self.roll = LeaseRoll(
             leases, name, clock, log,
-            ttl_ms=rules.lease_ttl_ms, renew_ms=rules.renew_ms, retry_ms=rules.retry_ms,
+            ttl_ms=rules.lease_ttl_ms, ttl_max_ms=rules.lease_ttl_max_ms,
+            renew_ms=rules.renew_ms, retry_ms=rules.retry_ms,
         )  # fmt: skip
         self.holders = HolderWatch(leases, clock, rules, Metrics(), log)
         self.keeper = LeaseKeeper(

@@ -15,7 +15,7 @@ from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.leader.roll import LeaseRoll
 from lockstep.telemetry import get_logger
 
-TTL_MS, RENEW_MS, RETRY_MS = 1_000, 250, 100
+TTL_MS, LONGEST_MS, RENEW_MS, RETRY_MS = 1_000, 8_000, 250, 100
 
 
 class Counting(MemoryLeases):
@@ -53,17 +53,27 @@ class Told:
         self._world.taken.append(held.holder)
 
 
+class BusyClock(VirtualClock):
+    """Of a process that is held up: it wakes so much later than it wanted to."""
+
+    late_ms = 0
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        """See Clock."""
+        await super().sleep_ms(duration_ms + self.late_ms)
+
+
 class World:
     """A roll over a table, and what it told."""
 
     def __init__(self) -> None:
-        self.clock = VirtualClock()
+        self.clock = BusyClock()
         self.table = LeaseTable(self.clock)
         self.leases = Counting(self.table, self.clock, SeededRandomness(1))
         self.others = MemoryLeases(self.table, self.clock, SeededRandomness(2))
         self.roll = LeaseRoll(
             self.leases, "me", self.clock, get_logger(),
-            ttl_ms=TTL_MS, renew_ms=RENEW_MS, retry_ms=RETRY_MS,
+            ttl_ms=TTL_MS, ttl_max_ms=LONGEST_MS, renew_ms=RENEW_MS, retry_ms=RETRY_MS,
         )  # fmt: skip
         self.lost: list[str] = []
         self.vacant: list[str] = []
@@ -192,3 +202,35 @@ async def test_who_holds_a_lease_is_known_without_asking() -> None:
         assert world.roll.other("a") == held
     await world.clock.advance_ms(TTL_MS)
     assert world.roll.other("a") is None
+
+
+async def test_the_leases_of_a_process_that_is_held_up_time_and_again_live_longer() -> None:
+    """It is late by more than a lease's life each time, and nobody else gets what it holds."""
+    async with running() as world:
+        lease = await world.roll.acquire("r")
+        assert isinstance(lease, Lease)
+        assert lease.ttl_ms == TTL_MS
+        world.clock.late_ms = TTL_MS // 2
+        await world.clock.advance_ms(4 * TTL_MS)
+        world.clock.late_ms = 2 * TTL_MS - 100
+        for _ in range(20):
+            await world.clock.advance_ms(TTL_MS // 2)
+            assert await world.others.holder("r") == "me"
+        world.clock.late_ms = 0
+        await world.clock.advance_ms(60_000)
+        kept = world.roll.lease("r")
+        assert kept is not None
+        assert kept.ttl_ms == TTL_MS
+        assert not world.lost
+
+
+async def test_one_hold_up_alone_changes_nothing() -> None:
+    """A process that was stopped for a while may fall silent for good next."""
+    async with running() as world:
+        await world.roll.acquire("r")
+        world.clock.late_ms = 5 * TTL_MS
+        await world.clock.advance_ms(100)
+        world.clock.late_ms = 0
+        await world.clock.advance_ms(6 * TTL_MS)
+        kept = world.roll.lease("r")
+        assert kept is None or kept.ttl_ms == TTL_MS

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -28,6 +36,10 @@ _ATTEMPTS: Final = 2
 _TTL_MS: Final = attrgetter("ttl_ms")
 _TOGETHER_MAX: Final = 512
 """Leases in one request: a millisecond of Redis."""
+_WAITS: Final = 10
+"""The time for an answer is counted in so many waits."""
+_LAST_RESORT_S: Final = 30.0
+"""For a connection that nobody waits for any more."""
 _RETRY_FIRST_S: Final = 0.01
 _RETRY_JITTER_S: Final = 0.01
 
@@ -78,7 +90,8 @@ class RedisLeases:
     """See `lockstep.leader.Leases`. Connects when first used, and again when needed.
 
     `timeout_ms` limits each answer: short against the lease's time to live, so that a renewal that
-    fails leaves time for another one.
+    fails leaves time for another one. Only time counts in which this process could have taken the
+    answer: on starved cores it would else drop connections that are whole, and fall behind more.
     """
 
     def __init__(
@@ -90,11 +103,12 @@ class RedisLeases:
         self._shown = urlsplit(url).netloc.rpartition("@")[2]
         self._redis: Redis = Redis.from_url(
             url,
-            socket_timeout=timeout_ms / 1000,
-            socket_connect_timeout=timeout_ms / 1000,
+            socket_timeout=_LAST_RESORT_S,
+            socket_connect_timeout=_LAST_RESORT_S,
             retry=None,
             decode_responses=True,
         )
+        self._wait_s = timeout_ms / 1000 / _WAITS
         self._batch: _Batch | None = None
         if self._redis.connection_pool.connection_class is SSLConnection:
             self._redis.connection_pool.connection_class = RenewedConnection
@@ -125,7 +139,7 @@ class RedisLeases:
         subscription = self._redis.pubsub()
         try:
             with self._translated():
-                await subscription.subscribe(_CHANNEL + self.process)
+                await self._patiently(subscription.subscribe(_CHANNEL + self.process))
                 while True:
                     await subscription.get_message(timeout=None)
         finally:
@@ -134,7 +148,7 @@ class RedisLeases:
     async def connected(self, processes: Collection[str]) -> frozenset[str]:
         with self._translated():
             asked = self._redis.pubsub_numsub(*(_CHANNEL + one for one in processes))
-            answer: Any = await asyncio.shield(asked)
+            answer: Any = await self._patiently(asked)
         found = {str(channel).removeprefix(_CHANNEL) for channel, count in answer if count}
         return frozenset(found)
 
@@ -165,7 +179,7 @@ class RedisLeases:
 
     async def holder(self, resource: str) -> str | None:
         with self._translated():
-            held = await self._redis.get(_PREFIX + resource)
+            held = await self._patiently(self._redis.get(_PREFIX + resource))
         return None if held is None else str(held).partition("\n")[0]
 
     async def hand_over(self, lease: Lease, to: str) -> bool:
@@ -175,7 +189,7 @@ class RedisLeases:
     async def healthy(self) -> bool:
         try:
             with self._translated():
-                return bool(await self._redis.ping())
+                return bool(await self._patiently(self._redis.ping()))
         except LockstepError:
             return False
 
@@ -224,9 +238,22 @@ class RedisLeases:
             with attempt, self._translated():
                 keys = [_PREFIX + each for each in resources]
                 asked = self._redis.eval(script, len(keys), *keys, *arguments)
-                # Shielded: inside, a cancellation may get lost (asyncio.wait_for in Python 3.11).
-                return await asyncio.shield(asked)
+                return await self._patiently(asked)
         raise AssertionError("retries end with a result or an error")
+
+    async def _patiently(self, asked: Awaitable[Any]) -> Any:
+        """The answer. TimeoutError: none came in as many waits; however long each of them took.
+
+        Whoever is cancelled meanwhile leaves the request to end by itself: inside, a cancellation
+        may get lost (asyncio.wait_for in Python 3.11)."""
+        request = asyncio.ensure_future(asked)
+        request.add_done_callback(lambda done: done.cancelled() or done.exception())
+        for _ in range(_WAITS):
+            done, _pending = await asyncio.wait({request}, timeout=self._wait_s)
+            if done:
+                return request.result()
+        request.cancel()  # its connection is not used again
+        raise TimeoutError(f"no answer within {round(self._wait_s * _WAITS * 1000)} ms")
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:

@@ -43,7 +43,7 @@ def leasing_of(node: str, table: LeaseTable, clock: VirtualClock, seed: int) -> 
     """A process of its own."""
     roll = LeaseRoll(
         MemoryLeases(table, clock, SeededRandomness(seed)), node, clock, get_logger(part="test"),
-        ttl_ms=1_000, renew_ms=250, retry_ms=100,
+        ttl_ms=1_000, ttl_max_ms=1_000, renew_ms=250, retry_ms=100,
     )  # fmt: skip
     site: Any = SimpleNamespace(
         name=LogName("A"), leases=roll, holders=Holders(), unit="A", log=get_logger(part="test"),
