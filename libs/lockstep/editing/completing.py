@@ -10,7 +10,7 @@ from typing import Final
 
 from lockstep.editing.known import Known, Name
 from lockstep.editing.pieces import Piece, cut, solid, statements
-from lockstep.editing.signatures import CALLABLE, full_name, of_kind, overload_line, signature
+from lockstep.editing.signatures import CALLABLE, of_kind, overload_line, signature
 from lockstep.siddhiql.catalogue import Extension, ExtensionKind
 
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
@@ -144,7 +144,7 @@ def _calls(kind: str, *kinds: ExtensionKind) -> tuple[_Choice, ...]:
 
 
 def _call(extension: Extension, kind: str) -> _Choice:
-    name, ways = full_name(extension), extension.overloads
+    name, ways = extension.full_name, extension.overloads
     detail = overload_line(extension, ways[0]).removeprefix(name) if ways else ""
     return (name, kind, detail, f"{signature(extension)}\n{extension.doc}".strip(), f"{name}(")
 

@@ -16,11 +16,6 @@ CALLABLE: Final = (ExtensionKind.FUNCTION, ExtensionKind.AGGREGATOR)
 """What may stand in an expression."""
 
 
-def full_name(extension: Extension) -> str:
-    """As it is written in a text."""
-    return f"{extension.namespace}:{extension.name}" if extension.namespace else extension.name
-
-
 def _types(parameter: Parameter) -> str:
     if not parameter.types:
         return "any"
@@ -40,7 +35,7 @@ def overload_line(extension: Extension, overload: Overload) -> str:
     """One way to call it."""
     inside = ", ".join(map(_parameter, overload.parameters))
     result = f" → {overload.result.value}" if isinstance(overload.result, AttributeType) else ""
-    return f"{full_name(extension)}({inside}){result}"
+    return f"{extension.full_name}({inside}){result}"
 
 
 def signature(extension: Extension) -> str:
@@ -60,5 +55,5 @@ def named(name: str) -> list[Extension]:
         each
         for kind in (*CALLABLE, ExtensionKind.WINDOW, ExtensionKind.STREAM_FUNCTION)
         for each in of_kind(kind)
-        if full_name(each) == name
+        if each.full_name == name
     ]

@@ -12,18 +12,6 @@ from lockstep.siddhiql.catalogue import Catalogue, ExtensionKind
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.syntax.lexer import Token
 
-WINDOWS: Final = {
-    "unique": "unique:ever",
-    "firstunique": "unique:first",
-    "hoping": "hopping",
-}
-"""Windows of before by their names in small letters; those that differ in case only are found."""
-
-FUNCTIONS: Final = {
-    "ismatch": "regex:matches",
-}
-"""Functions of before, likewise."""
-
 _TYPES: Final = {"STRING", "INT", "LONG", "FLOAT", "DOUBLE", "BOOL", "OBJECT"}
 _EVENT_KINDS: Final = {"ALL", "CURRENT", "EXPIRED"}
 _CALLED: Final = (
@@ -99,12 +87,19 @@ class Rewriter:
         if any(self._catalogue.find(kind, namespace or None, str(token)) for kind in kinds):
             return
         written = f"{namespace}:{token}" if namespace else str(token)
-        new = (WINDOWS if is_window else FUNCTIONS).get(written.lower())
-        if new is None:
-            names = [name for kind in kinds for name in self._catalogue.names(kind)]
-            new = next((name for name in names if name.lower() == written.lower()), None)
+        new = self._of_before(kinds[0], written.lower()) or self._in_other_case(kinds, written)
         if new is not None and new != written:
             self._put(first, new, "it is called so in Siddhi 5", token)
+
+    def _of_before(self, kind: ExtensionKind, written: str) -> str | None:
+        """The name of today of what was called so, in small letters, in Siddhi 1 to 4."""
+        declared = self._catalogue.of(kind)
+        return next((each.full_name for each in declared if written in each.formerly), None)
+
+    def _in_other_case(self, kinds: Sequence[ExtensionKind], written: str) -> str | None:
+        """The name that differs from this one in case only."""
+        names = (name for kind in kinds for name in self._catalogue.names(kind))
+        return next((name for name in names if name.lower() == written.lower()), None)
 
     def _overwrite(self, body: Sequence[Token], at: int) -> None:
         if _type(body, at) == "INSERT" and _word(body, at + 1) == "overwrite":

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from lockstep.migration import Fate, Imported, SourceFile, convert
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.testing import VirtualApp
 
 STREAM = "define stream S (k string, v int);\n"
@@ -58,6 +60,24 @@ def rows(text: str, *sent: list[Any], stream: str = "O") -> list[tuple[Any, ...]
 def test_queries(query: str, given: list[tuple[Any, ...]]) -> None:
     """Forms of queries."""
     assert rows(STREAM + query, ["a", 1], ["b", 2]) == given
+
+
+def test_windows_of_before_by_a_name_that_was_misspelt() -> None:
+    """Siddhi 4 called it so, in any case."""
+    done = imported(f"{STREAM}from S#window.Hoping(4 sec, 2 sec) select k, v insert into O;")
+    assert done.apps[0].valid
+    assert "#window.hopping(4 sec, 2 sec)" in done.apps[0].text
+
+
+def test_names_of_before_belong_to_one_window_or_function_each() -> None:
+    """They are declared in small letters, and are nothing's name of today."""
+    catalogue = default_catalogue()
+    for kind in (ExtensionKind.WINDOW, ExtensionKind.FUNCTION):
+        names = [name for each in catalogue.of(kind) for name in each.formerly]
+        assert names, kind
+        assert names == [name.lower() for name in names]
+        assert len(set(names)) == len(names)
+        assert set(names).isdisjoint(catalogue.names(kind))
 
 
 def test_definitions_may_stand_behind_queries() -> None:

@@ -14,7 +14,7 @@ EXTENSIONS: tuple[Extension, ...] = (
         gives(BOOL, _REGEX, _TEXT, Parameter("start", (INT,), optional=True)),
         namespace="regex",
     ),
-    function("matches", gives(BOOL, _REGEX, _TEXT), namespace="regex"),
+    function("matches", gives(BOOL, _REGEX, _TEXT), namespace="regex", formerly=("ismatch",)),
     function("lookingAt", gives(BOOL, _REGEX, _TEXT), namespace="regex"),
     function("group", gives(STRING, _REGEX, _TEXT, Parameter("group", (INT,))), namespace="regex"),
 )

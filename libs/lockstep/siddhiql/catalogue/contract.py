@@ -97,7 +97,8 @@ class Overload:
 class Extension:
     """One named thing of the catalogue. `remembers`: what a function gives hangs on its calls
     before, so it has to see all events of its query in one place. `promise`: how often a source or
-    sink delivers; a store delivers as the sink of its type."""
+    sink delivers; a store delivers as the sink of its type. `formerly`: its names in Siddhi 1 to 4
+    where they differ in more than case, in small letters."""
 
     kind: ExtensionKind
     name: str
@@ -106,3 +107,9 @@ class Extension:
     doc: str = ""
     remembers: bool = False
     promise: Promise | None = None
+    formerly: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """The name as an app writes it: with its namespace, if it has one."""
+        return f"{self.namespace}:{self.name}" if self.namespace else self.name

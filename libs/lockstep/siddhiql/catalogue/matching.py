@@ -98,7 +98,7 @@ def _explained(
     extension: Extension, arguments: Sequence[Argument], refusals: Sequence[SignatureError]
 ) -> SignatureError:
     given = ", ".join(argument.type.value for argument in arguments)
-    title = f"{extension.namespace}:{extension.name}" if extension.namespace else extension.name
+    title = extension.full_name
     kind = "window " if extension.kind is ExtensionKind.WINDOW else ""
     # Where overloads differ in number alone, the one reason that is about a value is the reason.
     telling = {r.message: r for r in refusals if not r.message.startswith(_COUNTS)}
@@ -114,7 +114,7 @@ def _explained(
 
 def signature(extension: Extension) -> str:
     """All overloads as people write them: `time(t: int|long)`."""
-    title = f"{extension.namespace}:{extension.name}" if extension.namespace else extension.name
+    title = extension.full_name
     return " or ".join(f"{title}({_parameters(overload)})" for overload in extension.overloads)
 
 

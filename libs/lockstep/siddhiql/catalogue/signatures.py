@@ -31,9 +31,11 @@ def function(
     namespace: str | None = None,
     doc: str = "",
     remembers: bool = False,
+    formerly: tuple[str, ...] = (),
 ) -> Extension:
     """A function's signature."""
-    return Extension(ExtensionKind.FUNCTION, name, overloads, namespace, doc, remembers)
+    kind = ExtensionKind.FUNCTION
+    return Extension(kind, name, overloads, namespace, doc, remembers, formerly=formerly)
 
 
 def aggregator(

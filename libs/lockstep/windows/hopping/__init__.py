@@ -20,5 +20,6 @@ EXTENSIONS = (
         columns=f"{__name__}.columns:hopping",
         examples=("hopping(40, 20)",),
         leaves=Leaves.TOGETHER,
+        formerly=("hoping",),
     ),
 )

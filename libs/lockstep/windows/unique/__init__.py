@@ -36,6 +36,7 @@ def _declared(
     example: str,
     *forms: tuple[Parameter, ...],
     timers: Timers = Timers.NONE,
+    formerly: tuple[str, ...] = (),
 ) -> WindowExtension:
     leaves = Leaves.TOGETHER if meaning.startswith("batches") else Leaves.IN_ANY_ORDER
     return WindowExtension(
@@ -47,12 +48,13 @@ def _declared(
         examples=(f"unique:{name}({example})",),
         leaves=leaves,
         timers=timers,
+        formerly=formerly,
     )
 
 
 EXTENSIONS = (
-    _declared("ever", "sliding:unique_ever", "k", (_KEYS,)),
-    _declared("first", "sliding:UniqueFirst", "k", (_KEYS,)),
+    _declared("ever", "sliding:unique_ever", "k", (_KEYS,), formerly=("unique",)),
+    _declared("first", "sliding:UniqueFirst", "k", (_KEYS,), formerly=("firstunique",)),
     _declared("length", "sliding:UniqueLength", "k, 3", (_KEY, _LENGTH)),
     _declared("time", "sliding:UniqueTime", "k, 30", (_KEY, _TIME), timers=Timers.SEEN),
     _declared("lengthBatch", "batches:unique_length_batch", "k, 2", (_KEY, _LENGTH)),
