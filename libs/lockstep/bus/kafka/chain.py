@@ -10,6 +10,7 @@ from lockstep.bus.kafka.broker import Broker
 from lockstep.bus.kafka.spot import Spot
 from lockstep.bus.kafka.window import Raw
 from lockstep.bus.tails import generation_of_text, generation_text, id_of_text, id_text
+from lockstep.events import UnavailableError
 
 _BEFORE: Final = "before"
 _SEQUENCE: Final = "sequence"
@@ -90,13 +91,32 @@ class Chain:
         return counts
 
 
+class EmptyLogError(UnavailableError):
+    """A log that has had records shows none."""
+
+
+async def bounds_of(broker: Broker, topic: str) -> tuple[int, int]:
+    """The offset of the first record that is kept, and the one behind the last.
+
+    A broker that has just become a topic's leader may not know yet how much of it is committed:
+    then it tells an end that is too early, down to where the topic begins. A log that was trimmed
+    has a record there, so that is asked again. EmptyLogError where it stays so.
+    """
+
+    async def look() -> tuple[int, int]:
+        low, end = await broker.bounds(topic)
+        if low == end != 0:
+            raise EmptyLogError("the bus shows no record of a log that has some", where=topic)
+        return low, end
+
+    return await broker.connection.persistently(look)
+
+
 async def chain_behind(broker: Broker, spot: Spot, topic: str, after: int) -> Chain:
     """A chain from which on every record that counts and has a sequence above `after` comes."""
-    low, end = await broker.bounds(topic)
+    low, end = await bounds_of(broker, topic)
     if end == 0:
         return Chain(START, 0)
-    if low == end:
-        return Chain(replace(START, offset=end - 1), end)
     # Void records take offsets and no sequence, so this one's sequence is at most after + 1.
     raw = await spot.at(topic, min(max(after, low), end - 1))
     # What it stands behind counts: writers append behind nothing else. So does the first record

@@ -14,6 +14,7 @@ from weakref import WeakSet
 from lockstep.bus.kafka.connection import ClosedError, Connection
 from lockstep.bus.kafka.reading_client import ReadingClient
 from lockstep.bus.kafka.window import Key, Window
+from lockstep.events import UnavailableError
 
 _LOOK_S: Final = 0.25
 
@@ -26,6 +27,7 @@ class Clients:
         self._connection = connection
         self._stays = stays
         self._wait_ms = wait_ms
+        self._limit_s = connection.limits.publish_timeout_ms / 1000
         self._clients: list[ReadingClient] = []
         self._users: dict[Window, WeakSet[object]] = {}
         self._freed = asyncio.Event()
@@ -38,7 +40,8 @@ class Clients:
         return len(self._clients)
 
     async def window(self, reader: object, key: Key, offset: int) -> Window:
-        """One from which the reader can read from there on."""
+        """One from which the reader can read from there on. UnavailableError: none in time."""
+        until_s = asyncio.get_running_loop().time() + self._limit_s
         while True:
             if self._closed:
                 raise ClosedError("the bus was closed", where=key[0])
@@ -50,6 +53,8 @@ class Clients:
                 window = client.add(key, offset)
                 self._users[window] = WeakSet([reader])
                 return window
+            if asyncio.get_running_loop().time() > until_s:
+                raise UnavailableError("no client is free to read this", where=key[0])
             self._freed.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_S):

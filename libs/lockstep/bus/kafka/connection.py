@@ -98,9 +98,12 @@ class Connection:
         """What an admin call for one thing gives."""
         (future,) = futures.values()
         try:
-            return await asyncio.wrap_future(future)
+            async with asyncio.timeout(self.limits.publish_timeout_ms / 1000):
+                return await asyncio.wrap_future(future)
         except KafkaException as error:
             raise translated(error.args[0], where) from error
+        except TimeoutError as error:
+            raise UnavailableError("no broker has answered", where=where) from error
 
     async def topics(self, *, timeout_ms: int | None = None) -> Sequence[str]:
         """The names of all topics."""

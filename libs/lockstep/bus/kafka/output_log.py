@@ -14,7 +14,15 @@ from typing import Final
 from lockstep.bus.contract import Accepted, Held, OutputEntry, OutputTail, Refused
 from lockstep.bus.errors import LogFullError, TailLostError
 from lockstep.bus.kafka.broker import Broker
-from lockstep.bus.kafka.chain import START, Chain, Link, chain_behind, link_of
+from lockstep.bus.kafka.chain import (
+    START,
+    Chain,
+    EmptyLogError,
+    Link,
+    bounds_of,
+    chain_behind,
+    link_of,
+)
 from lockstep.bus.kafka.output_reader import OutputReader
 from lockstep.bus.kafka.spot import Spot
 from lockstep.bus.kafka.window import Raw
@@ -119,16 +127,17 @@ class KafkaOutputLog:
 
     async def _find_end(self) -> Link:
         broker, topic, known = self._broker, self._topic, self._known
-        low, end = await broker.bounds(topic)
-        if end == 0:
-            self._known = START
-            return START
-        if low == end:
+        try:
+            low, end = await bounds_of(broker, topic)
+        except EmptyLogError as error:
             raise TailLostError(
                 "the last record of the output log was deleted, so what was published is unknown",
                 where=self._subject,
                 hint="undeploy the app with its logs, or restore the brokers' data",
-            )
+            ) from error
+        if end == 0:
+            self._known = START
+            return START
         if known is not None and low <= known.offset < end <= known.offset + _STRETCH:
             chain = Chain(known, known.offset + 1)
         else:

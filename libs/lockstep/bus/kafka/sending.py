@@ -26,6 +26,7 @@ _HEARS_EVERY_S: Final = 0.2
 _FLUSH_S: Final = 2.0
 _ATTEMPTS: Final = 3  # within the time that a message has
 _QUEUE_MESSAGES: Final = 100_000
+_TIMES_LATE: Final = 3  # the time that a message has
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Sender:
         self._broken: deque[Producer] = deque()
         self._waiting: deque[_Message] | None = None
         self._closed = False
+        self._patience_s = _TIMES_LATE * limits.publish_timeout_ms / 1000
         self._hearing = threading.Thread(target=self._hear, name="kafka-produced", daemon=True)
         self._hearing.start()
 
@@ -73,6 +75,10 @@ class Sender:
         if self._closed:
             raise UnavailableError("the bus was closed", where=where)
         done: asyncio.Future[int] = self._loop.create_future()
+        # The client tells what becomes of a message within its time. If it ever does not, whoever
+        # waits goes on all the same.
+        late = self._loop.call_later(self._patience_s, _give_up, done, where)
+        done.add_done_callback(lambda _: late.cancel())
         message = _Message(topic, value, key, partition, headers, where, done)
         if self._waiting is None:
             self._produce(message)
@@ -94,6 +100,7 @@ class Sender:
             await asyncio.to_thread(before.flush, patience_s)
         finally:
             if before is self._producer:
+                self._broken.append(before)  # what is left there, if anything, came to nothing
                 self._producer = self._made()
             waiting, self._waiting = self._waiting, None
             for message in waiting:
@@ -140,10 +147,10 @@ class Sender:
     def _hear(self) -> None:
         while not self._closed:
             self._producer.poll(_HEARS_EVERY_S)
-            while self._broken:  # who waits for what it had is told
-                broken = self._broken.popleft()
+            for broken in list(self._broken):  # who waits for what it had is told
                 broken.purge()
-                broken.flush(_HEARS_EVERY_S)
+                if broken.flush(_HEARS_EVERY_S) == 0:
+                    self._broken.remove(broken)
 
     def _post(self, call: Callable[..., None], *arguments: Any) -> None:
         if not self._loop.is_closed():
@@ -174,9 +181,17 @@ def _too_much(where: str) -> UnavailableError:
 def _settle(
     done: asyncio.Future[int], error: KafkaError | None, offset: int | None, where: str
 ) -> None:
-    if done.cancelled():
+    if done.done():
         return
     if error is not None:
         done.set_exception(translated(error, where))
-    elif offset is not None:
+    elif offset is not None and offset >= 0:
         done.set_result(offset)
+    else:  # it was stored by an attempt whose answer was lost
+        done.set_exception(UnavailableError("the bus does not tell where this is", where=where))
+
+
+def _give_up(done: asyncio.Future[int], where: str) -> None:
+    if not done.done():
+        error = UnavailableError("the bus has not told what became of this", where=where)
+        done.set_exception(error)
