@@ -100,8 +100,11 @@ class InProcessExecutor:
 
     def restore(self, snapshot: Bytes) -> None:
         """See the contract."""
-        self._executor, self._base, self._folded = self._fresh(), None, []
-        self._folded_bytes = 0
+        if isinstance(self._executor, ColumnarExecutor):
+            self._executor.take_observations()  # what it saw of a slice that is folded again
+        else:
+            self._executor = self._fresh()
+        self._base, self._folded, self._folded_bytes = None, [], 0
         self._ask(lambda executor: executor.restore(snapshot))
         self._base = snapshot
 

@@ -93,6 +93,7 @@ class ColumnarExecutor:
         self._writes = AppliedWrites(self._dedup_ids_max)
         self._started = False
         self._position: Position = 0
+        self._is_fresh = True
 
     def _cut(self) -> Folding:
         """What this shard runs of the app."""
@@ -128,6 +129,7 @@ class ColumnarExecutor:
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds entries; writes between them by the reference."""
+        self._is_fresh = False
         if not any(entry.is_write for entry in entries):
             return self._run(entries)
         parts = groupby(entries, key=lambda entry: entry.is_write)
@@ -206,6 +208,7 @@ class ColumnarExecutor:
 
     def write_snapshot(self, sink: state.Sink, engine: EngineState = to_reference) -> None:
         """The same, piece by piece; or that part of it which `engine` gives."""
+        self._is_fresh = False
         body = {
             "started": self._started,
             "seen": self._seen.snapshot(),
@@ -218,7 +221,9 @@ class ColumnarExecutor:
         position, body = state.unseal(snapshot, keep_packed=True)
         if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():
             raise SnapshotError("the snapshot holds no executor's state")
-        self._renew()
+        if not self._is_fresh:
+            self._renew()
+        self._is_fresh = False
         from_reference(self.lowering.units, self._clock, body["engine"])
         self._seen.restore(body["seen"])
         self._writes.restore(body.get("writes", []))
