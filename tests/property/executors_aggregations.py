@@ -2,47 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
+from lockstep.events import AttributeType, EventsRecord, InputEvent, LogEntry, TickRecord
+from lockstep.siddhiql.catalogue import Argument, SignatureError
+from lockstep.siddhiql.catalogue.aggregators import AggregatorExtension
+from lockstep.siddhiql.catalogue.core import default_catalogue
+from lockstep.siddhiql.catalogue.matching import match
 
-STREAM = "define stream S (s string, i int, l long, d double, f float, b bool, t long, u string);\n"
+ATTRIBUTES = {
+    "s": AttributeType.STRING,
+    "i": AttributeType.INT,
+    "l": AttributeType.LONG,
+    "d": AttributeType.DOUBLE,
+    "f": AttributeType.FLOAT,
+    "b": AttributeType.BOOL,
+    "t": AttributeType.LONG,
+    "u": AttributeType.STRING,
+}
+STREAM = f"define stream S ({', '.join(f'{a} {t.value}' for a, t in ATTRIBUTES.items())});\n"
 _LEAPS = (0, 0, 1, 400, 1_000, 7_000, 61_000, 130_000, 1_000_000)
 _DOUBLES = (0.1, 0.2, 0.3, -0.0, 0.0, 1.5, -2.25, 1e16, 1e-9)
-VALUES = (
-    "sum(i)",
-    "sum(d)",
-    "avg(i)",
-    "avg(d)",
-    "min(f)",
-    "max(l)",
-    "count()",
-    "distinctCount(i)",
-    "i",
-    "i * 2",
+
+
+def calls_of(extension: AggregatorExtension, attributes: Mapping[str, AttributeType]) -> list[str]:
+    """The aggregator on nothing and on each attribute, where it takes that."""
+    chosen = [((), "")] + [((Argument(kind),), name) for name, kind in attributes.items()]
+    return [
+        f"{extension.full_name}({name})"
+        for arguments, name in chosen
+        if takes(extension, arguments)
+    ]
+
+
+def takes(extension: AggregatorExtension, arguments: Sequence[Argument]) -> bool:
+    """Whether it is declared for such arguments."""
+    try:
+        match(extension, arguments)
+    except SignatureError:
+        return False
+    return True
+
+
+KEPT = tuple(
+    call
+    for extension in default_catalogue().aggregators()
+    if extension.keeps
+    for call in calls_of(extension, {name: ATTRIBUTES[name] for name in "sildf"})
 )
+"""Calls of all aggregators that an incremental aggregation takes."""
+VALUES = (*(call for call in KEPT if "(s)" not in call), "i", "i * 2")
 """What can be selected, of a number."""
+OF_JOINED = tuple(
+    call
+    for extension in default_catalogue().aggregators()
+    if extension.columns
+    for call in calls_of(
+        extension,
+        {
+            "x.i": AttributeType.INT,
+            "x.t": AttributeType.LONG,
+            "y.AGG_TIMESTAMP": AttributeType.LONG,
+        },
+    )
+)
+"""Calls of all aggregators that run in columns, on what a join finds."""
 _GRANULARITIES = ("sec", "min", "hour", "day", "month", "year")
 
 
 def aggregation(random: Random, name: str, *, selected: str | None = None) -> str:
     """The definition of an aggregation of S, or of a stream with the attributes of S."""
     calls = (
-        "sum(i) as a",
-        "sum(l) as b2",
-        "sum(d) as c",
-        "sum(f) as c2",
-        "avg(i) as e",
-        "avg(d) as g",
-        "min(d) as h",
-        "max(f) as j",
-        "min(i) as k",
-        "max(l) as m",
-        "distinctCount(s) as n2",
-        "distinctCount(d) as o",
-        "distinctCount(i) as o2",
-        "count() as p",
+        *(f"{call} as a{number}" for number, call in enumerate(KEPT)),
         "s as q",
         "b as r",
         "i * 2 as v",
@@ -142,7 +175,7 @@ def join(random: Random, granularities: tuple[str, ...]) -> str:
     out = "Out"
     if random.random() < 0.4:
         out = "Sums"
-        number = random.choice(("count()", "sum(x.i)", "max(y.AGG_TIMESTAMP)", "maxForever(x.t)"))
+        number = random.choice(OF_JOINED)
         by = random.choice(("", " group by y.key", " group by x.s having n > 1"))
         select, order = f"x.s as s, y.key as key, {number} as at, count() as n{by}", ""
     return f"{call} select {select}{order} insert {events}into {out};\n"

@@ -7,6 +7,7 @@ seconds.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
@@ -23,6 +24,8 @@ define table V (k string, d double, l long);
 define aggregation A from S select k, sum(d) as s, avg(l) as v, min(d) as lo, max(i) as hi,
 count() as n, distinctCount(i) as u group by k aggregate every sec...hour;
 """
+_OF_S: Final = re.compile(r"\b[dfiklt]\b")
+"""Attributes of S in the examples of aggregators."""
 _PATTERNS: Final = (
     "every a=S[d > 1.0] -> b=R[d < a.d] within 50 milliseconds select a.k as k, b.d as d",
     "every a=S[d > 1.0] -> b=R[k == a.k] -> not S[l == b.l] for 20 milliseconds"
@@ -53,22 +56,23 @@ _ALONE: Final = (
 )
 
 
-def _aggregates() -> str:
-    """The examples of all aggregators."""
+def _aggregates(source: str = "") -> str:
+    """The examples of all aggregators, on the attributes of S or of what is called `source`."""
     calls = [call for each in default_catalogue().aggregators() for call in each.examples]
-    return "select k, " + ", ".join(f"{call} as a{n}" for n, call in enumerate(calls))
+    if source:
+        calls = [_OF_S.sub(rf"{source}.\g<0>", call) for call in calls]
+    return ", ".join(f"{call} as a{n}" for n, call in enumerate(calls))
 
 
 def apps() -> list[str]:
     """Texts that between them touch every kernel."""
     queries = []
-    aggregates = _aggregates()
     windows = [each for each in default_catalogue().windows() if each.columns]
     for number, window in enumerate(example for each in windows for example in each.examples):
         for name, ending in (("W", ""), ("WG", "group by k")):
             for kind, chosen in (("", ""), ("A", "all events "), ("E", "expired events ")):
                 queries.append(
-                    f"from S#window.{window} {aggregates} {ending}"
+                    f"from S#window.{window} select k, {_aggregates()} {ending}"
                     f" insert {chosen}into {name}{kind}{number};"
                 )
     queries += [f"from {each} insert into P{n};" for n, each in enumerate(_PATTERNS)]
@@ -81,7 +85,7 @@ def apps() -> list[str]:
         for n, left in enumerate(each.examples[0] for each in windows if each.reach)
         for name, chosen, kind in (
             ("JP", "b.d as d", ""),
-            ("JA", "sum(b.d) as d, count() as c", ""),
+            ("JA", _aggregates("a"), ""),
             ("JE", "b.d as d", "all events "),
         )
     ]
