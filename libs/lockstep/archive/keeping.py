@@ -17,7 +17,7 @@ from lockstep.archive import naming
 from lockstep.archive.events_in import InputRows, day_of
 from lockstep.archive.place import Place
 from lockstep.archive.rows_out import OutputRows
-from lockstep.archive.tables import HOUR_MS, Table, behind, folders_below
+from lockstep.archive.tables import HOUR_MS, Table, folders_below
 
 COUNTED_BY: Final = {naming.INPUT: "position", naming.OUTPUT: "sequence"}
 """How the records of each log are numbered, in `records`."""
@@ -69,23 +69,24 @@ class SideArchive:
         """A batch that begins behind `reached` or before it; gives how many of its rows were there
         already, and so were not written again. `is_begun`: the archive has to be there already.
         FencedError, UnavailableError."""
-        transaction = self.transaction
+        transaction, numbered_by = self.transaction, _STREAMS_BY[self.side]
         written: list[Table] = []
         repeated = 0
         for (stream, shape), found in rows.streams.items():
             table = self.table(stream, shape)
-            missing = behind(found, _STREAMS_BY[self.side], table.reached(transaction))
-            repeated += len(found) - len(missing)
-            if len(missing) and table.append(missing, transaction, rows.last):
+            added = table.append(found, transaction, rows.last, numbered_by=numbered_by) or 0
+            repeated += len(found) - added
+            if added:
                 written.append(table)
         self._confirm(written, rows.last)
         if not len(rows.records):
             return repeated
-        records = self.records
-        missing = behind(rows.records, COUNTED_BY[self.side], records.reached(transaction))
-        records.append(missing, transaction, rows.last, is_begun=is_begun)
+        records, numbered_by = self.records, COUNTED_BY[self.side]
+        noted = records.append(
+            rows.records, transaction, rows.last, numbered_by=numbered_by, is_begun=is_begun
+        )
         self._confirm([records], rows.last)
-        return repeated + len(rows.records) - len(missing)
+        return repeated + len(rows.records) - (noted or 0)
 
     def _confirm(self, written: Sequence[Table], last: int) -> None:
         """A folder may be a mount that goes away between the looking and the writing."""

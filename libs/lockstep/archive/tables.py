@@ -126,29 +126,37 @@ class Table:
         return 0 if table is None else _reached(table, transaction)
 
     def append(
-        self, rows: pa.Table, transaction: str, last: int, *, is_begun: bool = False
-    ) -> bool:
-        """Appends rows up to `last`, in one commit; whether it was not there already. Rows up to
-        where the table is already are left out: see `behind`. `is_begun`: a table that is not
-        there is not made. FencedError."""
+        self,
+        rows: pa.Table,
+        transaction: str,
+        last: int,
+        *,
+        numbered_by: str | None = None,
+        is_begun: bool = False,
+    ) -> int | None:
+        """Appends rows up to `last`, in one commit; gives how many. None where the table has them
+        already. `numbered_by`: rows up to where it is are left out: see `behind`. `is_begun`: a
+        table that is not there is not made. FencedError."""
         table = self.opened()
         if table is None:
             if is_begun:
                 raise _gone(self.address)
             table = _made(self.address, self.place, rows.schema)
         with _told(self.address):
-            if _reached(table, transaction) >= last:
-                return False
+            reached = _reached(table, transaction)
+            missing = rows if numbered_by is None else behind(rows, numbered_by, reached)
+            if reached >= last or (numbered_by is not None and not len(missing)):
+                return None
             write_deltalake(
                 table,
-                rows,
+                missing,
                 mode="append",
                 writer_properties=_WRITING,
                 commit_properties=CommitProperties(
                     app_transactions=[Transaction(transaction, last)], max_commit_retries=20
                 ),
             )
-            return True
+            return len(missing)
 
     def confirm(self, transaction: str, last: int) -> None:
         """What was appended is there; UnavailableError where it went below a mount that was

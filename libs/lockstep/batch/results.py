@@ -56,7 +56,8 @@ class Results:
     def keep(self, rows: pa.Table, run: Run) -> bool:
         """Keeps the rows of a run (see `formed`) under its shape; False when it is settled already.
         FencedError, UnavailableError."""
-        return self._table(run.shape).append(rows, self._transaction, run.due_ms)
+        added = self._table(run.shape).append(rows, self._transaction, run.due_ms)
+        return added is not None
 
     def close(self, run: Run) -> bool:
         """Nothing is kept of this run any more; False when there are rows of it, which stay."""
@@ -67,7 +68,7 @@ class Results:
         if opened is None:
             return True
         none = pa.schema(opened.schema().to_arrow()).empty_table()
-        return table.append(none, self._transaction, run.due_ms)
+        return table.append(none, self._transaction, run.due_ms) is not None
 
     def rows(self, run: Run) -> pa.Table:
         """What is kept of a run, in order, without the columns of our own."""

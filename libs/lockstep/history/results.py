@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
@@ -62,12 +61,11 @@ class ResultTables:
         held, self._held, self._bytes = self._held, [], 0
         for (stream, shape), rows in _as_tables(held, self._last).items():
             table = self._side.table(stream, shape)
-            reached = table.reached(self._side.transaction)
-            missing = rows.filter(pc.greater(rows.column(naming.POSITION), reached))
-            if len(missing):
-                table.append(missing, self._side.transaction, self._last)
-                if self._side.place.is_folder:
-                    table.confirm(self._side.transaction, self._last)
+            added = table.append(
+                rows, self._side.transaction, self._last, numbered_by=naming.POSITION
+            )
+            if added and self._side.place.is_folder:
+                table.confirm(self._side.transaction, self._last)
 
 
 def _as_tables(
