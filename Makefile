@@ -8,7 +8,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
 # Those that talk to servers wait for them for a third of their time.
 WAITING ?= 3
-PYTEST := $(BIN)/python -m pytest
+# Tests are compiled once, also where Python is told to keep nothing.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 FAR = $(foreach server,kafka greenmail mariadb mosquitto rabbitmq rsyslog,scripts/$(server) $(VENV)/$(server);)
 SIDDHI = $(if $(findstring --part,$(ARGS)),$(if $(findstring siddhi,$(ARGS)),scripts/siddhi $(VENV)/siddhi),scripts/siddhi $(VENV)/siddhi)
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import gc
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,18 @@ def kafka_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def spark_env() -> None:
     """JAVA_HOME and PYSPARK_PYTHON such that a Spark session starts on any machine."""
     prepare_spark_environment()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays, so nothing looks for garbage in it, now or in a test: that took a
+    quarter of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

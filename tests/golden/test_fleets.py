@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def made(plan: AppPlan) -> ReferenceExecutor:
     return ReferenceExecutor(plan, start_ms=0)
 
 
+@cache
 def cut(file: Path) -> list[tuple[Scenario, FleetPlan]]:
     """The scenarios of a golden whose app the planner cuts, and the fleets that they are."""
     found = []

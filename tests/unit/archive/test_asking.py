@@ -84,6 +84,7 @@ def test_it_only_reads(place: Place, sql: str, why: str) -> None:
     assert asked(place, "select count(*) from Reading").rows == [[4]]
 
 
+@pytest.mark.processes
 async def test_it_is_ended_in_time(place: Place) -> None:
     """Its process has a time."""
     settings = SETTINGS.model_copy(update={"query_timeout_ms": 200})
@@ -91,6 +92,7 @@ async def test_it_is_ended_in_time(place: Place) -> None:
         await ask(place, "Rooms", ENDLESS, 10, settings)
 
 
+@pytest.mark.processes
 async def test_a_process_of_its_own(place: Place) -> None:
     """It answers as here; what it refuses is the asker's fault."""
     answer = await ask(place, "Rooms", "select max(v) as top from Reading", 10, SETTINGS)
@@ -99,6 +101,7 @@ async def test_a_process_of_its_own(place: Place) -> None:
         await ask(place, "Rooms", "select * from Nowhere", 10, SETTINGS)
 
 
+@pytest.mark.processes
 async def test_a_caller_that_gives_up_ends_it(place: Place) -> None:
     """The process is gone with its caller."""
     work = asyncio.create_task(ask(place, "Rooms", ENDLESS, 10, SETTINGS))

@@ -104,6 +104,7 @@ def test_pauses_grow_up_to_a_limit() -> None:
     assert pause_after(10_000) == LONGEST_PAUSE_MS
 
 
+@pytest.mark.processes
 def test_why_it_did_not_come_up_is_told(lockstep: Lockstep, tmp_path: Path) -> None:
     """By the command that was typed, not only in a log: here the folder is in use."""
     (tmp_path / "servers").mkdir()

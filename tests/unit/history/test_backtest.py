@@ -62,16 +62,19 @@ def entries(count: int = 400) -> list[EncodedEntry]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """What the app took in and gave out, archived, folded in slices of seven. A back-test writes
-    beside it, under a name of its own."""
+    """What the app took in and gave out, folded in slices of seven, and archived. A back-test
+    writes beside it, under a name of its own."""
     found = entries()
     place, logs = Place(str(tmp_path_factory.mktemp("archive"))), Logs("Sums", 5)
     live = InProcessExecutor(plan_of(TEXT), observe=False)
     out = SideArchive(place, logs, OUTPUT)
-    for number, start in enumerate(range(0, len(found), 7)):
-        result = live.run_encoded(found[start : start + 7])
-        record = OutputRecord(1, result.rows)
-        out.write(published_rows([Published(number + 1, record)], BEGIN_MS))
+    slices = (found[start : start + 7] for start in range(0, len(found), 7))
+    given = [
+        Published(number, OutputRecord(1, live.run_encoded(each).rows))
+        for number, each in enumerate(slices, start=1)
+    ]
+    for start in range(0, len(given), 10):
+        out.write(published_rows(given[start : start + 10], BEGIN_MS))
     into = SideArchive(place, logs, INPUT)
     for start in range(0, len(found), 90):
         into.write(rows_of(found[start : start + 90]))

@@ -200,6 +200,7 @@ def test_limits_and_other_attributes(place: Place, tmp_path: Path) -> None:
     assert "had other attributes in that time" in (answer.error or "")
 
 
+@pytest.mark.processes
 async def test_it_is_a_process_of_its_own_with_limits(place: Place) -> None:
     """The answer comes from it, and it is ended in time."""
     settings = load_settings({"LOCKSTEP_ARCHIVE__FOLDER": place.folder}).archive

@@ -18,6 +18,7 @@ PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"
 CI = [({}, 0), ({"CI": "0"}, 0), ({"CI": "1"}, 1), ({"CI": "true"}, 1)]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("environment", "code"), CI)
 def test_without_maven_the_kafka_tests_are_passed_over(
     tmp_path: Path, environment: dict[str, str], code: int

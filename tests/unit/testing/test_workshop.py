@@ -8,6 +8,8 @@ import pytest
 
 from lockstep.testing.workshop import Limits, Workshop, WorkshopError
 
+pytestmark = pytest.mark.processes
+
 LIMITS = Limits(memory_bytes=2 << 30, cpu_s=60, answer_s=5.0)
 APP = """@app:name('Hot')
 define stream Reading (room string, celsius double);

@@ -228,6 +228,7 @@ async def outcome(world: World, body: str, limit_ms: int = 60_000, **limits: int
     return await Workplace(settings, SystemClock()).outcome(run, version, limit_ms)
 
 
+@pytest.mark.processes
 async def test_a_script_runs_in_a_process_of_its_own(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +242,7 @@ async def test_a_script_runs_in_a_process_of_its_own(
     assert "looking at 60000" in found.log
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("body", "limits", "told"),
     [
