@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import pyarrow as pa
 import typer
 
+from lockstep import history
 from lockstep.archive.listing import listed
 from lockstep.archive.place import Place, place_of_settings
 from lockstep.cli.commands.asking import asking
@@ -97,12 +98,10 @@ def query(
     most = PRINTED_ROWS if limit is None and export is None else limit
     with reported(), calling_off() as running:
         prepare_spark_environment()
-        from lockstep.history.asking import History, streamed  # Spark is a heavy import
-
         # One row more tells whether there are more.
         wanted = None if most is None else most + 1
         with progress() as told:
-            found = streamed(History(place_of(context)), sql, app, wanted, told)
+            found = history.streamed(history.History(place_of(context)), sql, app, wanted, told)
             running.append(found)
             rows = Rows(found, found.schema, most)
             if export is not None:

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
+from lockstep import history
 from lockstep.cli.commands.archive import place_of
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import (
@@ -101,10 +102,7 @@ def run_backtest(
 def _on_spark(settings: Settings) -> Run:
     """On the executors that the settings name."""
     prepare_spark_environment()
-    # PySpark is a heavy import: `--here` does without.
-    from lockstep.history.asking import run_on_spark
-
-    return partial(run_on_spark, settings)
+    return partial(history.run_on_spark, settings)
 
 
 def _show(report: Report, took_ms: int, *, as_json: bool) -> None:
