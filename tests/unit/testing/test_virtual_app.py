@@ -190,3 +190,9 @@ def test_time_that_stands_fires_what_is_due_and_folds_nothing_else() -> None:
         assert position_of(each.snapshot()) == position
         each.advance(1)
         assert position_of(each.snapshot()) == position + 1
+
+
+def test_an_executor_that_there_is_not() -> None:
+    """The error names those that there are."""
+    with pytest.raises(ValueError, match=r"'fast'.*'reference', 'columnar', 'spark'"):
+        VirtualApp("define stream S (k string);", executor="fast")
