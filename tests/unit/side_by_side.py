@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor, lowering_of
 from lockstep.execute.observe import Observation, StreamChunk
-from lockstep.plan import AppPlan, plan_of
+from lockstep.plan import AppPlan
 from lockstep.testing import VirtualApp
 from lockstep.testing.rows import coerce_row
+from lockstep.testing.virtual_app import rehearsed
 
 T = TypeVar("T")
 Step = tuple[int, str, Sequence[Sequence[Any]]]
@@ -23,18 +24,18 @@ TICK = ""
 
 def rules(text: str) -> list[str | None]:
     """The columnar rule of each query; None where it stays on the reference."""
-    return [choice.rule for choice in lowering_of(plan_of(text)).choices]
+    return [choice.rule for choice in lowering_of(rehearsed(text)).choices]
 
 
 def reasons(text: str) -> list[str]:
     """Why queries stay on the reference."""
-    choices = lowering_of(plan_of(text)).choices
+    choices = lowering_of(rehearsed(text)).choices
     return [choice.reason or "" for choice in choices if choice.rule is None]
 
 
 def unit_of(text: str, kind: type[T]) -> T:
     """The only part of the app of that kind, before anything came."""
-    (found,) = (unit for unit in lowering_of(plan_of(text)).units if isinstance(unit, kind))
+    (found,) = (unit for unit in lowering_of(rehearsed(text)).units if isinstance(unit, kind))
     return found
 
 
@@ -51,7 +52,7 @@ def played(text: str, *steps: Step, rule: str, stream: str = "O") -> list[list[t
     shown = list(map(repr, expected))  # tells zeros and types apart, and NaN is equal to itself
     assert list(map(repr, stepped(text, steps, "columnar", restored=False))) == shown
     assert list(map(repr, stepped(text, steps, "columnar", restored=True))) == shown
-    assert list(map(repr, in_one_slice(plan_of(text), steps))) == shown
+    assert list(map(repr, in_one_slice(rehearsed(text), steps))) == shown
     return [
         [event.data for event in seen.events]
         for seen in expected
