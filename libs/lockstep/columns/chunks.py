@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from lockstep.columns.column import Column, Index, Mask, concat, from_values
 from lockstep.columns.frame import Rows, Times
+from lockstep.columns.lazy import LazyColumns
 from lockstep.columns.order import Order, level_of, merged
 from lockstep.events import AttributeType
 
@@ -27,7 +28,7 @@ class Chunks:
     which leave, where a named window brings them (None: all come).
     """
 
-    columns: tuple[Column, ...]
+    columns: Sequence[Column]
     times: Times
     starts: Offsets
     order: Order
@@ -73,7 +74,6 @@ class Chunks:
         if mask.all():
             return self
         index = np.flatnonzero(mask)
-        columns = tuple(column.take(index) for column in self.columns)
         if self.is_single:
             kept, starts = index, np.arange(len(index) + 1, dtype=np.int64)
         else:
@@ -81,7 +81,7 @@ class Chunks:
             kept, firsts = np.unique(chunk_of, return_index=True)
             starts = np.append(firsts, len(index)).astype(np.int64)
         return Chunks(
-            columns,
+            self._taken(index),
             self.times[index],
             starts,
             self.order.take(kept),
@@ -97,7 +97,7 @@ class Chunks:
         else:
             index, starts = spread(self.starts, chunks)
         return Chunks(
-            tuple(column.take(index) for column in self.columns),
+            self._taken(index),
             self.times[index],
             starts,
             self.order.take(chunks),
@@ -105,6 +105,10 @@ class Chunks:
             None if self.keys is None else self.keys[chunks],
             None if self.kinds is None else self.kinds[index],
         )
+
+    def _taken(self, index: Index) -> LazyColumns:
+        columns = self.columns
+        return LazyColumns(len(columns), lambda i: columns[i].take(index))
 
 
 def empty(types: Sequence[AttributeType], *, keyed: bool = False) -> Chunks:
@@ -130,7 +134,9 @@ def merge(streams: Sequence[Chunks]) -> Chunks:
     streams = [stream for stream in streams if stream.count] or list(streams[:1])
     if len(streams) == 1:
         return streams[0]
-    columns = tuple(map(concat, zip(*(stream.columns for stream in streams), strict=True)))
+    columns = LazyColumns(
+        len(streams[0].columns), lambda i: concat([stream.columns[i] for stream in streams])
+    )
     lengths = np.concatenate([np.diff(stream.starts) for stream in streams])
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, Final
 
@@ -48,6 +48,7 @@ from lockstep.events.envelope import (
     extra,
     padded,
     read_batch,
+    read_whole,
     taken_apart,
     written_batch,
 )
@@ -149,8 +150,7 @@ def encode_batch(
     if event_ids is not None:
         extras["event_id"] = event_ids
     arrays = conformed(batch, schema).columns
-    codes = "".join(kind.value[0] for kind in schema.types)
-    part, body = written_batch(codes, schema.names, arrays, extras, total)
+    part, body = written_batch(schema.codes, schema.names, arrays, extras, total)
     given = timestamps_ms is not None
     packed = _packed_lengths(lengths)
     header = EventsHeader(schema.name, clock_ms, given, clock_ms, packed, part, send_id, trace)
@@ -239,6 +239,13 @@ class EncodedEntry:
     def _columns(self) -> EventColumns | TickRecord | WriteRecord | Bundle:
         header, body = self._opened
         return _bundle(header, body) if isinstance(header, BundleHeader) else _columns(header, body)
+
+    def batch(self) -> pa.RecordBatch:
+        """Of events the columns as they lie there, named and typed as the header says, the extra
+        ones last: for who reads many records and few of their columns."""
+        header, body = self._opened
+        assert isinstance(header, EventsHeader)
+        return read_whole(body, header.batch)
 
     def record(self) -> InputRecord | Bundle:
         """The record with an object per event; a bundle as it is."""
@@ -384,9 +391,15 @@ def _packed_lengths(lengths: ChunkLengths) -> int | bytes:
     return lengths.astype("<i4").tobytes()
 
 
+@lru_cache(maxsize=1024)
+def _alike(chunks: int, rows: int) -> ChunkLengths:
+    """In one place in memory, and read-only: all records of as many events share it."""
+    return np.broadcast_to(np.int32(chunks), (rows // chunks if chunks else 0,))
+
+
 def _unpacked_lengths(chunks: int | bytes, rows: int) -> ChunkLengths:
     if isinstance(chunks, int):
-        return np.broadcast_to(np.int32(chunks), (rows // chunks if chunks else 0,))
+        return _alike(chunks, rows)
     lengths = np.frombuffer(chunks, dtype="<i4")
     if int(lengths.sum()) != rows:
         raise CodecError(f"a damaged record: {rows} events in chunks of {int(lengths.sum())}")

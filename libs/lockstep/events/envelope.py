@@ -222,6 +222,14 @@ def written_batch(
 
 def read_batch(body: pa.Buffer, part: Batch) -> tuple[pa.RecordBatch, dict[str, pa.Array]]:
     """(attribute columns, extra columns by name), lying in `body` itself. Errors: CodecError."""
+    batch = read_whole(body, part)
+    width = len(part.codes)
+    extras = {name: batch.column(width + i) for i, name in enumerate(part.extras)}
+    return batch.select(range(width)) if part.extras else batch, extras
+
+
+def read_whole(body: pa.Buffer, part: Batch) -> pa.RecordBatch:
+    """The same as one batch, the extra columns last. Errors: CodecError."""
     try:
         schema = _wire_schema(part.codes, part.names, part.extras)
         batch = pa.ipc.read_record_batch(body[: part.size_bytes], schema)
@@ -230,9 +238,7 @@ def read_batch(body: pa.Buffer, part: Batch) -> tuple[pa.RecordBatch, dict[str, 
         raise CodecError(f"a damaged record: {error}") from error
     if batch.num_columns and batch.num_rows != part.rows:
         raise CodecError(f"a damaged record: {batch.num_rows} rows instead of {part.rows}")
-    width = len(part.codes)
-    extras = {name: batch.column(width + i) for i, name in enumerate(part.extras)}
-    return batch.select(range(width)) if part.extras else batch, extras
+    return batch
 
 
 def padded(size_bytes: int) -> int:

@@ -55,6 +55,11 @@ class StreamSchema:
         return tuple(attribute.type for attribute in self.attributes)
 
     @cached_property
+    def codes(self) -> str:
+        """The letter of each attribute's type, as the header of a record bears them."""
+        return "".join(type_.value[0] for type_ in self.types)
+
+    @cached_property
     def _positions(self) -> dict[str, int]:
         return {attribute.name: i for i, attribute in enumerate(self.attributes)}
 

@@ -109,7 +109,7 @@ class Keys:
         else:
             groups = self.space.assign(output.groups, keys)
         kinds = np.zeros(count, np.int8) if output.kinds is None else output.kinds
-        block = Block(chunks.columns, chunks.times, kinds, groups)
+        block = Block(tuple(chunks.columns), chunks.times, kinds, groups)
         return Limited(block, chunks)
 
     def id_of(self, realm: int, key: Hashable) -> int:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from lockstep.columns.chunks import Chunks
-from lockstep.columns.column import Column, Longs, Mask, Unfit, concat, from_arrow
+from lockstep.columns.column import Column, Longs, Mask, Unfit, from_arrow
 from lockstep.columns.frame import Times
+from lockstep.columns.lazy import LazyColumns
 from lockstep.columns.moves import Clock, Moves
 from lockstep.columns.order import Order
 from lockstep.events import AttributeType, Position, StreamSchema
 from lockstep.events.bundles import STAYS, Bundle
-from lockstep.events.codec import EncodedEntry
-from lockstep.events.columns import EventColumns
+from lockstep.events.codec import EncodedEntry, EventsHeader
+from lockstep.events.columns import EventColumns, arrow_schema, numbers
 from lockstep.execute.reference.deduplication import SeenIds
 
 
@@ -55,15 +57,16 @@ class Slice:
 class _Part:
     """A record's events on the way into its stream."""
 
-    columns: tuple[Column, ...]
+    batch: pa.RecordBatch
     times: Times
     lengths: Longs
     moments: Longs
     now: Longs
 
 
-_Events = tuple[tuple[Column, ...], Times, Longs]
-"""Columns, timestamps, and lengths of chunks, which may be 0."""
+_TIMES_ALONE: Final = ("timestamp",)
+_Events = tuple[pa.RecordBatch, Times, Longs]
+"""A batch in the exact types of its stream, timestamps, and lengths of chunks, which may be 0."""
 
 
 @dataclass(slots=True)
@@ -92,6 +95,8 @@ def read_slice(
     firsts: list[int] = []
     for entry in entries:
         firsts.append(reading.next_moment)
+        if _add_plainly(reading, entry):
+            continue
         record = entry.columns()
         if isinstance(record, Bundle):
             _add_bundle(reading, record)
@@ -116,7 +121,7 @@ def read_slice(
         _sizes([part for parts in reading.parts.values() for part in parts]),
     )
     positions = np.array([entry.position for entry in entries], np.int64)
-    streams = {name: _chunks(parts) for name, parts in reading.parts.items()}
+    streams = {name: _chunks(parts, schemas[name]) for name, parts in reading.parts.items()}
     for name in reading.mixed & streams.keys():  # two parts of a bundle, their chunks in turn
         streams[name] = streams[name].arranged(np.argsort(streams[name].order.moments))
     last = entries[-1].position if entries else 0
@@ -134,19 +139,51 @@ def _move_wall(reading: _Reading, clock_ms: int, moment: int) -> None:
         reading.move_clocks.append(np.array([clock.now], np.int64))
 
 
+def _add_plainly(reading: _Reading, entry: EncodedEntry) -> bool:
+    """Adds events in the exact types of their stream, each a chunk with a time of its own, as
+    nearly all are; False for all else. What each record costs counts here: some hold few events."""
+    header = entry.header
+    if not isinstance(header, EventsHeader) or header.chunks != 1:
+        return False
+    part, schema = header.batch, reading.schemas.get(header.stream)
+    if schema is None or part.codes != schema.codes:
+        return False
+    if part.extras != _TIMES_ALONE or not part.rows:
+        return False
+    batch = entry.batch()
+    _move_wall(reading, header.clock_ms, reading.next_moment)
+    start = reading.next_moment + 3
+    reading.next_moment = start - 1 + 2 * part.rows
+    moments = start + 2 * np.arange(part.rows, dtype=np.int64)
+    times = numbers(batch.column(len(part.codes)))
+    now = _now(reading, times, moments, moves=header.has_timestamps)
+    own = _Part(batch, times, _ones(part.rows), moments, now)
+    reading.parts.setdefault(header.stream, []).append(own)
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _ones(count: int) -> Longs:
+    ones = np.ones(count, np.int64)
+    ones.flags.writeable = False
+    return ones
+
+
 def _add(reading: _Reading, record: EventColumns) -> None:
     new = None
     if record.event_ids is not None:
         new = _new(reading, record.stream, record.event_ids)
-    columns, times, lengths = _columns(reading, record, new)
-    moments = reading.next_moment + 1 + 2 * np.arange(len(lengths), dtype=np.int64)
+    batch, times, lengths = _events(reading, record, new)
+    start = reading.next_moment + 1
     reading.next_moment += 2 * len(lengths)
-    if not (lengths > 0).all():
+    moments = start + 2 * np.arange(len(lengths), dtype=np.int64)
+    if not lengths.all():
         moments, lengths = moments[lengths > 0], lengths[lengths > 0]
     if not len(lengths):
         return
-    now = _now(reading, record, times, lengths, moments)
-    part = _Part(columns, times, lengths, moments, now)
+    last = times if len(times) == len(lengths) else times[np.cumsum(lengths) - 1]
+    now = _now(reading, last, moments, moves=record.has_timestamps)
+    part = _Part(batch, times, lengths, moments, now)
     reading.parts.setdefault(record.stream, []).append(part)
 
 
@@ -158,17 +195,17 @@ def _add_bundle(reading: _Reading, bundle: Bundle) -> None:
     start = reading.next_moment + 2
     reading.next_moment = start + 2 * count + 2
     masks = _new_of(reading, bundle)
-    found = [_columns(reading, *each) for each in zip(bundle.parts, masks, strict=True)]
+    found = [_events(reading, *each) for each in zip(bundle.parts, masks, strict=True)]
     if clocks is None:
         clocks = np.full(count, STAYS, np.int64)
         if clock.is_playback:
             _hear(bundle, found, clocks)
     now = _moves(reading, clocks, start)
-    for i, (columns, times, lengths) in enumerate(found):
+    for i, (batch, times, lengths) in enumerate(found):
         numbers = bundle.numbers_of(i)[lengths > 0]
         if len(numbers):
             moments = start + 1 + 2 * numbers
-            part = _Part(columns, times, lengths[lengths > 0], moments, now[numbers])
+            part = _Part(batch, times, lengths[lengths > 0], moments, now[numbers])
             reading.parts.setdefault(bundle.parts[i].stream, []).append(part)
     names = [part.stream for part in bundle.parts]
     if len(set(names)) < len(names):
@@ -205,27 +242,26 @@ def _moves(reading: _Reading, clocks: Longs, start: int) -> Longs:
     return now
 
 
-def _columns(reading: _Reading, record: EventColumns, new: Mask | None) -> _Events:
+def _events(reading: _Reading, record: EventColumns, new: Mask | None) -> _Events:
     """Those events that are new."""
+    lengths = record.chunk_lengths.astype(np.int64)
     if not len(record):
-        return (), np.zeros(0, np.int64), record.chunk_lengths.astype(np.int64)
+        return record.batch, np.zeros(0, np.int64), lengths
     schema = reading.schemas.get(record.stream)
     if schema is None:
         raise Unfit(f"events of {record.stream!r}, which the app does not have")
-    untyped = _untyped(record, schema)
-    if untyped:
-        raise Unfit(f"values of {record.stream}.{untyped} that are not of its type")
-    batch = record.conformed(schema)
-    columns = tuple(
-        from_arrow(type_, column) for type_, column in zip(schema.types, batch.columns, strict=True)
-    )
-    times = record.timestamps().to_numpy(zero_copy_only=False)
-    lengths = record.chunk_lengths.astype(np.int64)
+    batch = record.batch
+    if not batch.schema.equals(arrow_schema(schema)):
+        untyped = _untyped(record, schema)
+        if untyped:
+            raise Unfit(f"values of {record.stream}.{untyped} that are not of its type")
+        batch = record.conformed(schema)
+    times = numbers(record.timestamps())
     if new is None or new.all():
-        return columns, times, lengths
+        return batch, times, lengths
     chunk_of = np.repeat(np.arange(len(lengths)), lengths)
     kept = np.bincount(chunk_of[new], minlength=len(lengths)).astype(np.int64)
-    return tuple(column.keep(new) for column in columns), times[new], kept
+    return batch.filter(pa.array(new)), times[new], kept
 
 
 def _untyped(record: EventColumns, schema: StreamSchema) -> str:
@@ -238,16 +274,15 @@ def _untyped(record: EventColumns, schema: StreamSchema) -> str:
     return ""
 
 
-def _now(
-    reading: _Reading, record: EventColumns, times: Times, lengths: Longs, moments: Longs
-) -> Longs:
-    """The app clock at each chunk; in playback the last event of a chunk moves it."""
+def _now(reading: _Reading, last: Longs, moments: Longs, *, moves: bool) -> Longs:
+    """The app clock at each chunk; in playback the `last` event of a chunk moves it, where senders
+    gave times."""
     clock = reading.clock
-    if not (clock.is_playback and record.has_timestamps):
-        return np.full(len(lengths), clock.now, np.int64)
-    last = times if len(times) == len(lengths) else times[np.cumsum(lengths) - 1]
+    if not (clock.is_playback and moves):
+        return np.full(len(last), clock.now, np.int64)
     now: Longs = np.maximum.accumulate(last)
-    now = np.maximum(now, clock.now)
+    if int(now[0]) < clock.now:
+        now = np.maximum(now, clock.now)
     clock.now = int(now[-1])
     reading.move_moments.append(moments - 1)
     reading.move_clocks.append(now)
@@ -277,18 +312,32 @@ def _new_of(reading: _Reading, bundle: Bundle) -> list[Mask | None]:
     ]
 
 
-def _chunks(parts: Sequence[_Part]) -> Chunks:
+def _chunks(parts: Sequence[_Part], schema: StreamSchema) -> Chunks:
     lengths = _joined([part.lengths for part in parts])
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
-    columns: Any = [part.columns for part in parts]
     return Chunks(
-        tuple(map(concat, zip(*columns, strict=True))),
+        _columns([part.batch for part in parts], schema),
         _joined([part.times for part in parts]),
         starts,
         Order(_joined([part.moments for part in parts])),
         _joined([part.now for part in parts]),
     )
+
+
+def _columns(batches: Sequence[pa.RecordBatch], schema: StreamSchema) -> LazyColumns:
+    """The columns of all batches, one behind the other."""
+    types = schema.types
+
+    def column(i: int) -> Column:
+        arrays = [batch.column(i) for batch in batches]
+        return from_arrow(types[i], arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays))
+
+    found = LazyColumns(len(types), column)
+    for i, type_ in enumerate(types):
+        if type_ is AttributeType.OBJECT:
+            found[i]  # what cannot be read shows now, whoever reads it
+    return found
 
 
 def _sizes(parts: Sequence[_Part]) -> tuple[Longs, Longs] | None:
