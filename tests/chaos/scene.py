@@ -20,6 +20,7 @@ CLOCK = SystemClock()
 LEADER_LIMIT_MS = 60_000
 POLL_S = 0.05
 STEADY_MS = 3_000
+STEADY_WITHIN_MS = 30_000
 PAUSE_MS = 250
 
 
@@ -59,20 +60,19 @@ class Scene:
         """A ready standby; TimeoutError when there is none."""
         return (await self._known(lambda _, standbys: bool(standbys)))[1][0]
 
-    async def steady(self) -> None:
-        """Rows have come without a pause for a while: a bus that has been cut may choose its
-        leaders once more when it is mended. TimeoutError when that does not end.
+    async def is_steady(self) -> bool:
+        """Whether rows come without a pause for a while, now or soon: a bus that has been cut may
+        choose its leaders once more when it is mended. On cores that are full they never do.
         """
-        async with asyncio.timeout(LEADER_LIMIT_MS / 1_000):
-            began_ms = CLOCK.monotonic_ms()
-            while True:
-                now_ms = CLOCK.monotonic_ms()
-                since_ms = now_ms - STEADY_MS
-                if since_ms >= began_ms and self.archive.longest_silence_ms(
-                    since_ms, now_ms
-                ) < PAUSE_MS:  # fmt: skip
-                    return
-                await asyncio.sleep(POLL_S)
+        began_ms = CLOCK.monotonic_ms()
+        while (now_ms := CLOCK.monotonic_ms()) - began_ms < STEADY_WITHIN_MS:
+            since_ms = now_ms - STEADY_MS
+            if since_ms >= began_ms:
+                silence_ms = self.archive.longest_silence_ms(since_ms, now_ms)
+                if silence_ms < PAUSE_MS:
+                    return True
+            await asyncio.sleep(POLL_S)
+        return False
 
     async def next_leader(self, epoch: int, since_ms: int) -> int:
         """How long after `since_ms` rows of a later epoch came."""

@@ -42,7 +42,7 @@ PLAN: tuple[tuple[str, str], ...] = (
 )
 DISK_BYTES = 1_073_741_824
 ASK_TIMEOUT_S = 2.0
-# The defaults are 10 s and 10 min. At 1 s and 15 s the archive alone took more than half a core of two.
+# The defaults are 10 s and 10 min. At 1 s and 15 s the archive took more than half a core of two.
 ARCHIVE_INTERVAL_MS = 3_000
 ARCHIVE_UPKEEP_MS = 30_000
 NODES = tuple(node for node, _ in PLAN)
