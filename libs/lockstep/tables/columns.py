@@ -25,17 +25,22 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.tables import kernel as tables
+from lockstep.tables.chains import Heads
 from lockstep.tables.following import Followed, Layout
+from lockstep.tables.keyed_kernel import KeyedWrites
 from lockstep.tables.lookup import Lookup
 from lockstep.tables.one_by_one import OneByOne, take_over
 from lockstep.tables.rows import Rows
 from lockstep.tables.store import TableStore
-from lockstep.tables.values import brought, fill, sought
+from lockstep.tables.values import fill, keyed_writes, writes_of
 from lockstep.tables.writers import Writer, action_of, keeps_up, writer_of
+from lockstep.tables.writing import write, write_by_key
 from lockstep.telemetry import get_logger
 
 Longs = npt.NDArray[np.int64]
 _log = get_logger(part="tables")
+_WITH_KEY = 2
+"""Indexes of a table with a primary key and no others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +58,9 @@ class Arrived:
         """What came under the writers' names."""
         parts = list(inputs.items())
         chunks = [each for _, each in parts]
+        if len(chunks) == 1 and chunks[0].is_single and _ascends(chunks[0].order):
+            (one,) = chunks
+            return cls(parts, np.arange(len(one), dtype=np.int64), one.order, one.now)
         arranged = merged([each.order for each in chunks])
         lengths = np.concatenate([np.diff(each.starts) for each in chunks])
         index, _ = spread(np.append(0, np.cumsum(lengths)).astype(np.int64), arranged)
@@ -88,6 +96,7 @@ class TableUnit:
         self.writers: dict[str, Writer | None] = {}
         self.queries: dict[str, CheckedQuery] = {}
         self._is_stored = is_stored
+        self._begun = False
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -120,6 +129,17 @@ class TableUnit:
             return True
         return not all(keeps_up(each, self.state) for each in writers)
 
+    def _begin(self) -> None:
+        """All queries are lowered: it is known how rows are found."""
+        if self._begun:
+            return
+        self._begun = True
+        primary = self.state.primary
+        if primary and len(self.state.indexes) == _WITH_KEY and not self.is_one_by_one:
+            writers = [each for each in self.writers.values() if each is not None]
+            if all(_finds_one(each, self.state) for each in writers):
+                self.state.find_by_key()
+
     @cached_property
     def _layout(self) -> Layout:
         """Of writers in columns."""
@@ -128,6 +148,7 @@ class TableUnit:
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         """Applies the writes of the slice."""
+        self._begin()
         arrived = Arrived.of({name: inputs[name] for name in self.writers if name in inputs})
         return self._one_by_one(arrived) if self.is_one_by_one else self._on_columns(arrived)
 
@@ -137,18 +158,14 @@ class TableUnit:
         index, parts = arrived.arranged, arrived.parts
         writers = [(self._writer(name), chunks) for name, chunks in parts]
         rows = Rows(writers, [self._rows.actions[name] for name, _ in parts], index)
-        keys = [brought(self._writer(name), chunks, self.state) for name, chunks in parts]
-        # What one writer brings another one may look for, so this comes second.
-        looked = [sought(self._writer(name), chunks) for name, chunks in parts]
-        writes = tables.Writes(
-            *(np.concatenate(each)[index] for each in zip(*looked, strict=True)),
-            *(
-                np.ascontiguousarray(np.concatenate(each, axis=1)[:, index])
-                for each in zip(*keys, strict=True)
-            ),
-        )
         followed = Followed(self._layout, rows, self.state)
-        refused = self.state.write(writes, arrived.order, followed)
+        if isinstance(self.state.rows, Heads):
+            kinds = np.array([each.kind for each in self._layout.writers], np.int64)
+            by_key = KeyedWrites(kinds, *keyed_writes(writers, index, self.state))
+            refused = write_by_key(self.state, by_key, arrived.order, followed)
+        else:
+            found = writes_of(writers, index, self.state)
+            refused = write(self.state, found, arrived.order, followed)
         if refused:
             _log.error(
                 "rows were dropped: their primary key is taken", table=self.table, rows=refused
@@ -172,7 +189,9 @@ class TableUnit:
         first = np.append(True, lines[1:] != lines[:-1])[: len(lines)]
         deletes = gone[lines] | (both[lines] & first)
         shown = np.where(deletes, went[lines], came[lines])
-        columns = tuple(self.state.held.columns(shown))
+        columns = tuple(
+            self.state.column(attribute, shown) for attribute in range(len(self.state.schema.names))
+        )
         return _changes(columns, entries[lines, 0], deletes, arrived)
 
     # --- one by one ------------------------------------------------------------------------------
@@ -206,12 +225,18 @@ class TableUnit:
 
     def load(self, states: States) -> None:
         state = states.operators[f"table/{self.table}/rows"]
+        self._begin()
         self.state.load(state)
         if self.is_one_by_one:
             self._rows.load(state, self.state)
 
     def text_columns(self) -> list[Any]:
         return self.state.held.text_columns()
+
+
+def _ascends(order: Order) -> bool:
+    """Whether each chunk comes in a moment of its own, behind the one in front of it."""
+    return bool((order.moments[1:] > order.moments[:-1]).all())
 
 
 def _finds_one(writer: Writer, table: TableStore) -> bool:

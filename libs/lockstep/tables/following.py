@@ -9,7 +9,6 @@ import numpy as np
 
 from lockstep.columns.column import Longs, Mask
 from lockstep.columns.pairs import beside
-from lockstep.tables import kernel as tables
 from lockstep.tables import program_kernel as machine
 from lockstep.tables.program import Steps, bits_of, column_of
 from lockstep.tables.rows import Rows
@@ -97,13 +96,14 @@ class Followed:
                     missing[place, own] = nulls[source]
         return given, missing
 
-    def load(self, writes: tables.Writes, links: tables.Links) -> None:
+    @property
+    def looks(self) -> bool:
+        """Whether programs look at rows at all."""
+        return bool(self._layout.kept)
+
+    def load(self, reached: Longs) -> None:
         """Takes over the values of those rows that the writes may find."""
-        if not self._layout.kept:
-            return
-        places = np.empty(len(links.head) * len(self._store), np.int64)
-        seen = np.zeros(links.head.shape, np.bool_)
-        places = places[: tables.reached(writes, links, seen, places)]
+        places = reached
         self._widen()
         held = self._store.held
         for attribute in self._layout.kept:
@@ -129,13 +129,11 @@ class Followed:
             gone[attribute, :old] = self._gone[attribute]
         self._cells, self._gone = cells, gone
 
-    def put(self, places: Longs) -> None:
-        """Writes what came of the attributes that are kept here into the table."""
+    def put(self, attribute: int, places: Longs) -> None:
+        """Writes an attribute that is kept here of rows that came into the table."""
         held = self._store.held
-        for attribute in self._layout.kept:
-            bits, nulls = self._cells[attribute, places], self._gone[attribute, places]
-            column = column_of(held.types[attribute], bits, nulls, held.pool)
-            held.put(attribute, places, column)
+        bits, nulls = self._cells[attribute, places], self._gone[attribute, places]
+        held.put(attribute, places, column_of(held.types[attribute], bits, nulls, held.pool))
 
     @property
     def computes(self) -> bool:

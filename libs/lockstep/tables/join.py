@@ -96,7 +96,7 @@ class TableJoin:
         return self._selector.run_pairs(flow, chunks, chunks.order.below(self.place, 0))
 
     def _row(self, places: Longs) -> Side:
-        return Side(lambda attribute: self._table.held.column(attribute, places), places)
+        return Side(lambda attribute: self._table.column(attribute, places), places)
 
     def _changing(self, chunks: Chunks, events: Longs, places: Longs) -> Output:
         """Each event comes, goes if somebody wants to see that, and is forgotten."""
@@ -185,6 +185,9 @@ def _refuse_many(moments: Longs, moves: Moves) -> None:
     the rows."""
     if len(moments) <= limits().event_rows:
         return
-    each, counts = np.unique(moments, return_counts=True)
+    if (moments[1:] < moments[:-1]).any():
+        moments = np.sort(moments)
+    starts = np.flatnonzero(np.append(True, moments[1:] != moments[:-1]))
+    each, counts = moments[starts], np.diff(starts, append=len(moments))
     if (counts > moves.most_rows(each)).any():
         raise Suspected("a join of an event with too many rows")

@@ -4,19 +4,24 @@ rows (semantics 9, 10)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from lockstep.columns.column import Column, Longs, Mask, from_values
-from lockstep.columns.frame import Frame, Rows
+from lockstep.columns.frame import Evaluate, Frame, Rows
 from lockstep.expressions.columns import Compiler
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedOnDemand
 from lockstep.siddhiql.scope import Scope
 from lockstep.streams.columns import Condition
-from lockstep.tables.meaning.conditions import equalities
-from lockstep.tables.store import Found, TableStore
+from lockstep.tables.chains import Found, Keep
+from lockstep.tables.meaning.conditions import compares_alike, conjuncts, equalities, reads_row
+from lockstep.tables.reading import read, scan
+from lockstep.tables.scan import MIRRORED, Bound
+from lockstep.tables.store import TableStore
 from lockstep.tables.writers import looked_in
 
 
@@ -41,6 +46,53 @@ def _key_of(question: CheckedOnDemand, table: TableStore) -> list[Column] | None
             return None
         key.append(from_values(type_, [value.value]))
     return key or None
+
+
+@dataclass(frozen=True, eq=False)
+class _Within:
+    """A comparison of an attribute with what an event has, and what a condition says beside it."""
+
+    attribute: int
+    operator: ast.CompareOperator
+    limit: Evaluate
+    rest: Condition | None
+
+    def bound(self, events: Frame) -> Bound:
+        return Bound(self.attribute, self.operator, self.limit(events))
+
+
+def _within(on: ast.Expression, scope: Scope, slot: int) -> _Within | None:
+    """The first part of a condition that bounds an attribute of the row, of numbers that compare as
+    they are; None where there is none, or where its other parts may fail of other rows."""
+    parts = list(conjuncts(on))
+    for number, part in enumerate(parts):
+        if not isinstance(part, ast.Compare) or part.operator not in MIRRORED:
+            continue
+        mirrored = MIRRORED[part.operator]
+        for row, limit, operator in (
+            (part.left, part.right, part.operator),
+            (part.right, part.left, mirrored),
+        ):
+            if not isinstance(row, ast.Variable) or not _is_plain(limit):
+                continue
+            if reads_row(limit, scope, slot):
+                continue
+            ref, compiler = scope.resolve(row), Compiler(scope)
+            types = ref.type, compiler.type_of(limit)
+            if ref.slot != slot or ref.is_list or not compares_alike(*types):
+                continue
+            others = [*parts[:number], *parts[number + 1 :]]
+            rest = compiler.condition(reduce(ast.And, others)) if others else None
+            found = _Within(ref.attribute, operator, compiler.compile(limit), rest)
+            return None if compiler.may_fail else found
+    return None
+
+
+def _is_plain(limit: ast.Expression) -> bool:
+    """Whether it calls nothing, so that an event has one value for all rows."""
+    if isinstance(limit, ast.Arithmetic):
+        return _is_plain(limit.left) and _is_plain(limit.right)
+    return isinstance(limit, ast.Constant | ast.Variable)
 
 
 class Lookup:
@@ -68,6 +120,9 @@ class Lookup:
         self._rest: Condition | None = None
         if on is not None and not (exact and len(values) == len(self._index.attributes)):
             self._rest = compiler.condition(on)
+        self._within = None
+        if on is not None and not self._wanted:
+            self._within = _within(on, scope, slot)
 
     def find(self, events: Frame, before: Longs) -> Found:
         """The rows for each event, when so many of the slice's writes were done."""
@@ -76,17 +131,32 @@ class Lookup:
             values = [value(events) for value in self._wanted]
             wanted = self._index.ids(values, create=False)
 
+        if self._wanted or not self._table.scans:
+            keep = self._keep(events, self._rest)
+            return read(self._table, self._index, wanted, before, keep)
+        if self._within is not None and len(events):
+            bound = self._within.bound(events)
+            found = scan(self._table, before, self._keep(events, self._within.rest), bound)
+            if found is not None:
+                return found
+        found = scan(self._table, before, self._keep(events, self._rest), None)
+        assert found is not None
+        return found
+
+    def _keep(self, events: Frame, rest: Condition | None) -> Keep | None:
+        """What is asked of pairs beside the index or bound that found them."""
+        if rest is None and not self._keeps:
+            return None
+
         def keep(reads: Longs, places: Longs) -> Mask:
             mask = np.ones(len(reads), np.bool_)
-            if self._rest is not None:
-                mask &= self._rest(self.pairs(events, reads, places))
+            if rest is not None:
+                mask &= rest(self.pairs(events, reads, places))
             for condition in self._keeps:
                 mask &= condition(self._rows(places))
             return mask
 
-        if self._rest is None and not self._keeps:
-            return self._table.read(self._index, wanted, before, None)
-        return self._table.read(self._index, wanted, before, keep)
+        return keep
 
     def contains(self, events: Frame, before: Longs) -> Mask:
         """Whether each event finds any."""
@@ -96,11 +166,11 @@ class Lookup:
 
     def pairs(self, events: Frame, reads: Longs, places: Longs) -> Rows:
         """Some of the events beside rows."""
-        held = self._table.held
+        table = self._table
 
         def find(slot: int, attribute: int) -> Column:
             if slot == self._slot:
-                return held.column(attribute, places)
+                return table.column(attribute, places)
             return events.column(slot, attribute).take(reads)
 
         def absent(slot: int) -> Mask | None:
@@ -115,10 +185,10 @@ class Lookup:
         )
 
     def _rows(self, places: Longs) -> Rows:
-        held = self._table.held
+        table = self._table
         return Rows(
             len(places),
-            lambda slot, attribute: held.column(attribute, places),
-            lambda: held.times[places],
-            lambda: held.times[places],
+            lambda slot, attribute: table.column(attribute, places),
+            lambda: table.times_of(places),
+            lambda: table.times_of(places),
         )

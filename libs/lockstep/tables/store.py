@@ -8,15 +8,14 @@ query that writes depends on one that reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.aggregators.accumulators import grown
-from lockstep.columns.column import Column, Suspected, Unfit
+from lockstep.columns.column import Column, Unfit
 from lockstep.columns.compiled import plain
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids, KeySpace, combined, value_names
@@ -25,23 +24,12 @@ from lockstep.columns.pool import StringPool
 from lockstep.columns.stored import columns_of, events_of
 from lockstep.events import StreamSchema
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.limits import allowed
 from lockstep.tables import kernel as tables
-from lockstep.tables.meaning.order import bucket_mask, key_hash
+from lockstep.tables.chains import EVERY, Chains, Heads
+from lockstep.tables.meaning.order import key_hash
 
 Longs = npt.NDArray[np.int64]
-Found = tuple[Longs, Longs]
-"""(events, places of the rows that they found), events ascending, rows in the table's order."""
-
-Keep = Callable[[Longs, Longs], npt.NDArray[np.bool_]]
-"""Which of (events, places of the rows) belong together indeed."""
-
-BLOCK_ROWS = 1 << 20
-"""Rows that are looked at before a condition is asked about them."""
-_FEW_ROWS = 1024
 _FORGET_MIN = 4096
-EVERY = 0
-"""The index that has all rows under one key."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +42,17 @@ class Journal:
     peaks: Longs
 
 
-class Follows(Protocol):
-    """The values that decide which rows are written, and how (tables.following)."""
+class Comes(Protocol):
+    """Values of the rows that a slice brought, which nobody has written yet (tables.coming)."""
 
-    def load(self, writes: tables.Writes, links: tables.Links) -> None:
-        """Looks at the rows that writes may find."""
+    def write(self, attribute: int) -> None:
+        """Of all rows; once."""
 
-    def values(self) -> Any:
-        """As the kernel takes them, with room for all places that there are."""
+    def write_times(self) -> None:
+        """The timestamps of all rows; once."""
+
+    def settle(self, stays: Longs) -> None:
+        """What is not written yet, of the rows in these places, which stay."""
 
 
 class Index:
@@ -87,6 +78,27 @@ class Index:
         for column in columns:
             found[missing(column)] = -1
         return found
+
+
+class KeyHashes:
+    """By which Java's map has the rows of a keyed table: a hash per key of the primary index."""
+
+    def __init__(self) -> None:
+        self._hashes = np.zeros(0, np.int64)
+
+    def of(self, index: Index, keys: Longs) -> Longs:
+        """Those of some keys."""
+        known = len(self._hashes)
+        if known < len(index.keys):
+            new: list[Any] = index.keys.keys[known:]
+            hashes = [key_hash(key if isinstance(key, tuple) else (key,)) for key in new]
+            self._hashes = np.concatenate([self._hashes, np.array(hashes, np.int64)])
+        found: Longs = self._hashes[keys]
+        return found
+
+    def forget(self, left: Longs) -> None:
+        """Only these keys are left."""
+        self._hashes = self._hashes[left[left < len(self._hashes)]]
 
 
 def missing(column: Column) -> npt.NDArray[np.bool_]:
@@ -115,10 +127,11 @@ class TableStore:
         self.held = HeldRows(schema.types, pool, extras=1)
         self.indexes = [Index(EVERY, ())]
         self.journal: Journal | None = None
-        self.links = _links(1)
+        self.coming: Comes | None = None
+        self.rows: Chains | Heads = Chains(1)
         self._spare = np.zeros(0, np.int64)
         self.peak_before = 0
-        self._order = RowOrder()
+        self.hashes = KeyHashes()
         # The next number, the rows, the most there ever were.
         self._counts = np.zeros(3, np.int64)
         if primary:
@@ -140,13 +153,30 @@ class TableStore:
             if each.attributes == attributes:
                 return each
         self.indexes.append(Index(len(self.indexes), attributes))
-        self.links = _links(len(self.indexes))
+        self.rows = Chains(len(self.indexes))
         return self.indexes[-1]
+
+    @property
+    def entries(self) -> Longs:
+        """What the slice changed so far (see kernel)."""
+        return np.zeros((0, 3), np.int64) if self.journal is None else self.journal.entries
 
     @property
     def primary_index(self) -> int:
         """The number of the primary key's index, -1 without a key."""
         return self.index(self.primary).number if self.primary else -1
+
+    @property
+    def scans(self) -> bool:
+        """Whether rows keep their keys, so that reads may look at all of them at once (scan)."""
+        return not self.primary or isinstance(self.rows, Heads)
+
+    def find_by_key(self) -> None:
+        """Its rows are found by the primary key or all looked at, they keep their keys, and there
+        are none yet: so nobody needs chains."""
+        assert self.primary
+        if not isinstance(self.rows, Heads):
+            self.rows = Heads()
 
     def check(self, columns: Sequence[Column | None]) -> None:
         """Unfit for nulls and NaN where the reference refuses them, or takes them for a text; None
@@ -158,32 +188,15 @@ class TableStore:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def write(self, writes: tables.Writes, order: Order, followed: Follows) -> int:
-        """Makes writes in order: `journal` tells what they are. The values of rows are those that
-        are `followed`. Gives how many were refused."""
-        self._make_room()
-        followed.load(writes, self.links)
-        entries, counts = np.zeros((len(order) + 64, 3), np.int64), np.zeros(3, np.int64)
-        spare, done = np.zeros(0, np.int64), 0
-        while True:
-            wanted = len(entries) - len(spare)
-            spare = np.concatenate([spare, self.new_places(wanted)])
-            values, room = followed.values(), (spare, entries, counts)
-            done = tables.write(writes, self.links, values, self.primary_index, done, *room)
-            if done == len(order):
-                break
-            entries = np.concatenate([entries, np.zeros((len(entries) + len(self), 3), np.int64)])
-        self._spare = spare[counts[1] :]
-        self._keep(entries[: counts[0]].copy(), order)
-        return int(counts[2])
-
     def follow(self, entries: Longs, keys: Longs, order: Order) -> None:
         """Takes over what was changed elsewhere; `keys` are those of new rows by index."""
-        self._make_room()
-        tables.follow(entries, plain(keys, np.int64), self.links)
-        self._keep(entries, order)
+        self.make_room()
+        self.rows.follow(plain(entries, np.int64), keys)
+        self.keep(entries, order, np.zeros(0, np.int64))
 
-    def _keep(self, entries: Longs, order: Order) -> None:
+    def keep(self, entries: Longs, order: Order, spare: Longs) -> None:
+        """The journal of what was written; `spare` are places that it did not need."""
+        self._spare = spare
         peaks = np.zeros(len(entries), np.int64)
         tables.number_rows(entries, self.numbers, self._counts, peaks)
         self.journal = Journal(entries, order, peaks)
@@ -191,18 +204,13 @@ class TableStore:
     def new_places(self, count: int) -> Longs:
         """Places for rows that come."""
         places = self.held.take(count)
-        self._make_room()
+        self.make_room()
         return places
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
+        """For all keys and places that there are."""
         keys = max(1, *(len(index.keys) for index in self.indexes))
-        places = len(self.held.times)
-        links = self.links
-        if links.head.shape[1] < keys or links.after.shape[1] < places:
-            self.links = tables.Links(
-                *(_wider(each, keys) for each in links[:2]),
-                *(_wider(each, places) for each in links[2:]),
-            )
+        self.rows.reserve(keys, len(self.held.times))
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -212,71 +220,36 @@ class TableStore:
             return np.zeros(len(order), np.int64)
         return counts_before(self.journal.order, order)
 
-    def read(self, index: Index, wanted: Ids, before: Longs, keep: Keep | None) -> Found:
-        """The rows that each of some reads finds: those with the wanted key of the index when so
-        many writes were done."""
-        if self.journal is None and index.number == self.primary_index:
-            self._make_room()
-            return _one_each(self.links.head[index.number], wanted, keep)
-        if (np.diff(before) < 0).any():
-            arranged = np.argsort(before, kind="stable")
-            own, places = self.read(
-                index, wanted[arranged], before[arranged], _moved(keep, arranged)
-            )
-            reads = arranged[own]
-            back = np.argsort(reads, kind="stable")
-            return reads[back], places[back]
-        journal = self.journal
-        entries = np.zeros((0, 3), np.int64) if journal is None else journal.entries
-        self._make_room()
-        parts: list[Found] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        asked, when = plain(wanted, np.int64), plain(before, np.int64)
-        room, end = min(max(len(wanted), _FEW_ROWS), BLOCK_ROWS), len(wanted)
-        while end:
-            answers = tables.Answers(np.empty(room, np.int64), np.empty(room, np.int64))
-            found, end, over = tables.read(
-                index.number, asked, when, end, entries, self.links, allowed(1), answers
-            )
-            if over:
-                raise Suspected("an event finds too many rows of a table")
-            # A read alone may find more than a block.
-            room = min(2 * room, BLOCK_ROWS) if found else 2 * room
-            reads, places = (rows[:found][::-1].copy() for rows in answers)
-            if keep is not None and len(reads):
-                kept = keep(reads, places)
-                reads, places = reads[kept], places[kept]
-            parts.append((reads, places))
-        reads, places = (np.concatenate(each[::-1]) for each in zip(*parts, strict=True))
-        return self._order.arranged(self, reads, places, when)
+    def column(self, attribute: int, places: Longs) -> Column:
+        """The values of an attribute of rows, null in places of -1; also of those that the slice
+        brought."""
+        if self.coming is not None:
+            self.coming.write(attribute)
+        return self.held.column(attribute, places)
+
+    def times_of(self, places: Longs) -> Longs:
+        """The rows' timestamps."""
+        if self.coming is not None:
+            self.coming.write_times()
+        return self.held.times[places]
 
     def settle(self) -> None:
         """The slice is done: old versions of rows may be forgotten."""
         journal, self.journal = self.journal, None
+        coming, self.coming = self.coming, None
         self.peak_before = int(self._counts[2])
         if journal is None:
             return
-        old = journal.entries[:, 1]
+        old, new = journal.entries[:, 1], journal.entries[:, 2]
+        if coming is not None:
+            none = np.zeros(len(self.held.times), np.bool_)
+            coming.settle(_staying(old, new, none))
         self.held.places.give_back(np.concatenate([old[old >= 0], self._spare]))
         self._spare = np.zeros(0, np.int64)
         for index in self.indexes[1:]:
-            self._forget_keys(index)
-
-    def _forget_keys(self, index: Index) -> None:
-        count = len(index.keys)
-        heads = self.links.head[index.number]
-        live = heads[:count] != -1
-        if count <= _FORGET_MIN or 2 * int(live.sum()) >= count:
-            return
-        moved = index.keys.compact(live)
-        kept = np.flatnonzero(live)
-        for ends in (heads, self.links.tail[index.number]):
-            ends[: len(kept)] = ends[kept]
-            ends[len(kept) :] = -1
-        keys = self.links.key[index.number]
-        places = tables.chain(EVERY, 0, self.links)
-        keys[places] = moved[keys[places]]
-        if index.attributes == self.primary:
-            self._order.forget(kept)
+            left = _forget_keys(index, self.rows)
+            if left is not None and index.attributes == self.primary:
+                self.hashes.forget(left)
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -285,7 +258,9 @@ class TableStore:
         known (-1)."""
         if key < 0:
             return np.zeros(0, np.int64)
-        found: Longs = tables.chain(index, key, self.links)
+        found = self.rows.places(index, key)
+        if index == EVERY and isinstance(self.rows, Heads):
+            found = found[np.argsort(self.numbers[found])]
         return found
 
     def store(self, places: Longs | None = None) -> Any:
@@ -316,84 +291,21 @@ class TableStore:
         return keys
 
 
-class RowOrder:
-    """The order of a table's rows: a list's by number, a keyed table's by value or as Java's maps
-    have it."""
-
-    def __init__(self) -> None:
-        self._hashes = np.zeros(0, np.int64)
-
-    def arranged(self, table: TableStore, reads: Longs, places: Longs, before: Longs) -> Found:
-        """The rows of each read in the order that they had when so many writes were done."""
-        if len(reads) < 2 or not (np.diff(reads) == 0).any():
-            return reads, places
-        numbers = table.numbers[places]
-        if not table.primary:
-            if not ((np.diff(numbers) < 0) & (np.diff(reads) == 0)).any():
-                return reads, places
-            keys: list[Any] = [numbers]
-        elif table.is_sorted:
-            keys = [table.held.column(table.primary[0], places).values]
-        else:
-            keys = [numbers, self._buckets(table, places, before[reads])]
-        arranged = np.lexsort([*keys, reads])
-        return reads[arranged], places[arranged]
-
-    def _buckets(self, table: TableStore, places: Longs, before: Longs) -> Longs:
-        """Where Java's map has rows, when it was as large as when the read took place."""
-        index = table.index(table.primary)
-        known = len(self._hashes)
-        if known < len(index.keys):
-            new: list[Any] = index.keys.keys[known:]
-            hashes = [key_hash(key if isinstance(key, tuple) else (key,)) for key in new]
-            self._hashes = np.concatenate([self._hashes, np.array(hashes, np.int64)])
-        peaks, number = np.unique(_peaks(table, before), return_inverse=True)
-        masks = np.array([bucket_mask(peak) for peak in peaks.tolist()], np.int64)[number]
-        buckets: Longs = self._hashes[table.links.key[index.number, places]] & masks
-        return buckets
-
-    def forget(self, kept: Longs) -> None:
-        """Only these keys of the primary index are left."""
-        self._hashes = self._hashes[kept[kept < len(self._hashes)]]
-
-
-def _peaks(table: TableStore, before: Longs) -> Longs:
-    """The most rows there ever were when so many writes were done."""
-    journal = table.journal
-    if journal is None:
-        return np.full(len(before), table.peak_before, np.int64)
-    at = np.searchsorted(journal.entries[:, 0], before)
-    peaks: Longs = np.append(table.peak_before, journal.peaks)[at]
-    return peaks
-
-
-def _moved(keep: Keep | None, events: Longs) -> Keep | None:
-    """The same of reads that were put in another order."""
-    return None if keep is None else lambda reads, places: keep(events[reads], places)
-
-
-def _links(indexes: int) -> tables.Links:
-    ends = (np.full((indexes, 1), -1, np.int64) for _ in range(2))
-    rows = (np.full((indexes, 0), -1, np.int64) for _ in range(3))
-    return tables.Links(*ends, *rows)
-
-
-def _wider(values: Any, width: int) -> Any:
-    """Rows of at least that width; what is new is -1."""
-    if values.shape[1] >= width:
-        return values
-    wider = len(grown(values[0], width))
-    found = np.full((len(values), wider), -1, np.int64)
-    found[:, : values.shape[1]] = values
+def _staying(old: Longs, new: Longs, gone: npt.NDArray[np.bool_]) -> Longs:
+    """The places of rows that came and stay; `gone` is by place, all false."""
+    gone[old[old >= 0]] = True
+    came = new[new >= 0]
+    found: Longs = came[~gone[came]]
     return found
 
 
-def _one_each(heads: Longs, wanted: Ids, keep: Keep | None) -> Found:
-    """What reads find under a key that no two rows share, while nobody writes."""
-    places = np.where(wanted < 0, -1, heads[wanted])
-    reads = np.flatnonzero(places >= 0)
-    places = places[reads]
-    if keep is None or not len(reads):
-        return reads, places
-    kept = keep(reads, places)
-    return reads[kept], places[kept]
+def _forget_keys(index: Index, rows: Chains | Heads) -> Longs | None:
+    """Forgets keys without rows where most have none: the old numbers of those that are left."""
+    count = len(index.keys)
+    live = rows.head(index.number)[:count] != -1
+    if count <= _FORGET_MIN or 2 * int(live.sum()) >= count:
+        return None
+    moved = index.keys.compact(live)
+    left = np.flatnonzero(live)
+    rows.move(index.number, left, moved)
+    return left

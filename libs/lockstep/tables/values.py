@@ -16,12 +16,14 @@ from lockstep.columns.pairs import beside
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
 from lockstep.tables import kernel as tables
+from lockstep.tables.coming import Coming
 from lockstep.tables.following import Followed
 from lockstep.tables.rows import Rows
 from lockstep.tables.store import TableStore
 from lockstep.tables.writers import Writer
 
 Longs = npt.NDArray[np.int64]
+Own = tuple[Writer, Chunks]
 _STEP_ROWS = 48
 """Rows that a step on columns has on average at least, else rows are computed one by one."""
 
@@ -45,6 +47,51 @@ def brought(writer: Writer, chunks: Chunks, table: TableStore) -> tuple[Longs, L
     return new, changed
 
 
+def writes_of(writers: Sequence[Own], arranged: Longs, table: TableStore) -> tables.Writes:
+    """The rows of writers, one writer's behind the other's, `arranged` in order, as writes."""
+    keys = [brought(writer, chunks, table) for writer, chunks in writers]
+    # What one writer brings another one may look for, so this comes second.
+    looked = [sought(writer, chunks) for writer, chunks in writers]
+    return tables.Writes(
+        *(np.concatenate(each)[arranged] for each in zip(*looked, strict=True)),
+        *(
+            np.ascontiguousarray(np.concatenate(each, axis=1)[:, arranged])
+            for each in zip(*keys, strict=True)
+        ),
+    )
+
+
+def keyed_writes(writers: Sequence[Own], arranged: Longs, table: TableStore) -> tuple[Longs, Longs]:
+    """The same of a table whose rows are found by key: the key that each looks for, and that of the
+    row which it inserts."""
+    own = [_keys_of(writer, chunks, table) for writer, chunks in writers]
+    pairs = zip(writers, own, strict=True)
+    wanted = [_wanted_of(writer, chunks, keys) for (writer, chunks), keys in pairs]
+    if len(writers) == 1:
+        return wanted[0], own[0]
+    return np.concatenate(wanted)[arranged], np.concatenate(own)[arranged]
+
+
+def _keys_of(writer: Writer, chunks: Chunks, table: TableStore) -> Longs:
+    """The key of each row of a writer as a new row, of a table whose rows are found by key."""
+    if writer.changed:
+        table.check([None if at is None else chunks.columns[at] for at in writer.changed])
+    if not writer.inserted:
+        return np.full(len(chunks), -1, np.int64)
+    columns = _new_rows(writer.inserted, chunks, table)
+    table.check(columns)
+    index = table.index(table.primary)
+    return index.ids([columns[i] for i in index.attributes], create=True)
+
+
+def _wanted_of(writer: Writer, chunks: Chunks, own: Longs) -> Longs:
+    """The key that each looks for; `own` are those as new rows."""
+    if not writer.wanted or writer.wants_own:
+        return own
+    frame = beside(chunks, 0)
+    return writer.index.ids([value(frame) for value in writer.wanted], create=False)
+
+
 def sought(writer: Writer, chunks: Chunks) -> tuple[Longs, Longs, Longs]:
     """Kind, index and key there of each row of a writer."""
     count = len(chunks)
@@ -66,24 +113,22 @@ def _new_rows(places: Sequence[int | None], chunks: Chunks, table: TableStore) -
 
 
 def fill(store: TableStore, entries: Longs, rows: Rows, followed: Followed) -> None:
-    """Writes the values of all rows that came, also those that were followed."""
+    """Sees to the values of all rows that came, also those that were followed: they are written
+    here where rows are computed of rows, else when somebody looks (coming)."""
     came = np.flatnonzero(entries[:, 2] >= 0)
     entries = entries[came]
     if not len(entries):
         return
-    store.held.times[entries[:, 2]] = rows.times[entries[:, 0]]
     if followed.computes or not any(writer.computed for writer, _ in rows.writers):
-        followed.put(entries[:, 2])
-        others = [i for i in range(len(store.schema.names)) if i not in followed.kept]
-        _given(store, entries, rows, others)
-        _kept(store, entries, rows, others)
+        store.coming = Coming(store, entries, rows, followed)
         return
+    store.held.times[entries[:, 2]] = rows.times_of(entries[:, 0])
     depth = tables.depths(entries, np.zeros(len(store.held.times), np.int64))
     last = int(depth.max())
     if last * _STEP_ROWS > len(entries):
         _row_by_row(store, entries, rows)
         return
-    _given(store, entries, rows, range(len(store.schema.names)))
+    _given(store, entries, rows)
     for step in range(last + 1):
         lines = np.flatnonzero(depth == step) if last else np.arange(len(entries))
         _computed(store, entries[lines], rows)
@@ -96,7 +141,7 @@ def _lines(entries: Longs, rows: Rows, number: int) -> tuple[Longs, Longs]:
     return np.flatnonzero(own & new), np.flatnonzero(own & ~new)
 
 
-def _given(store: TableStore, entries: Longs, rows: Rows, attributes: Sequence[int]) -> None:
+def _given(store: TableStore, entries: Longs, rows: Rows) -> None:
     """What rows have from those that the writers brought."""
     for number, (writer, chunks) in enumerate(rows.writers):
         inserts, changes = _lines(entries, rows, number)
@@ -104,29 +149,12 @@ def _given(store: TableStore, entries: Longs, rows: Rows, attributes: Sequence[i
             if not len(lines):
                 continue
             source, target = rows.row[entries[lines, 0]], entries[lines, 2]
-            for attribute in attributes:
-                place = places[attribute]
+            for attribute, place in enumerate(places):
                 if place is not None:
                     store.held.put(attribute, target, chunks.columns[place].take(source))
                 elif lines is inserts:
                     nothing = from_values(store.schema.types[attribute], [None] * len(lines))
                     store.held.put(attribute, target, nothing)
-
-
-def _kept(store: TableStore, entries: Longs, rows: Rows, attributes: Sequence[int]) -> None:
-    """What rows that are changed keep."""
-    owner = rows.owner[entries[:, 0]]
-    old = entries[:, 1] >= 0
-    for attribute in attributes:
-        keeps = np.array(
-            [bool(w.changed) and w.changed[attribute] is None for w, _ in rows.writers], np.bool_
-        )[owner]
-        changed = np.flatnonzero(keeps & old)
-        if len(changed):
-            origin = np.arange(len(store.held.times), dtype=np.int64)
-            tables.find_origins(keeps, entries, origin)
-            target = entries[changed, 2]
-            store.held.copy(attribute, origin[target], target)
 
 
 def _computed(store: TableStore, entries: Longs, rows: Rows) -> None:
@@ -154,7 +182,7 @@ def _pairs(store: TableStore, chunks: Chunks, rows: Rows, write: Longs, old: Lon
             return store.held.column(attribute, old)
         return chunks.columns[attribute].take(source)
 
-    return Frame(len(write), find, lambda: rows.times[write], lambda: rows.now[write])
+    return Frame(len(write), find, lambda: rows.times_of(write), lambda: rows.now[write])
 
 
 def _row_by_row(store: TableStore, entries: Longs, rows: Rows) -> None:

@@ -28,7 +28,7 @@ class Writer:
     a new row, None for a null. `changed`: the same of a row that is there, None for what it keeps,
     unless it is `computed` of the output (slot 0) and the row as it was (slot 1). `test` is what
     else a row has to pass, and `values` compute what `computed` does; `has_programs` tells whether
-    they do.
+    they do. `wants_own`: it looks for the key of the row that it would insert.
     """
 
     kind: int
@@ -40,6 +40,7 @@ class Writer:
     programs: Programs = field(default_factory=Programs)
     test: Steps = ()
     values: Mapping[int, Steps] = field(default_factory=dict)
+    wants_own: bool = False
 
     @property
     def has_programs(self) -> bool:
@@ -88,7 +89,10 @@ def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
     if isinstance(action, ast.UpdateTable):
         return Writer(operations.UPDATE, index, wanted, (), changed, computed, *programmed)
     new = inserted(query, table)
-    return Writer(operations.UPSERT, index, wanted, new, changed, computed, *programmed)
+    own = bool(served) and all(
+        _brings(query, table, attribute, new[attribute], values[attribute]) for attribute in served
+    )
+    return Writer(operations.UPSERT, index, wanted, new, changed, computed, *programmed, own)
 
 
 def _beside(on: ast.Expression | None, served: Sequence[Equality]) -> list[ast.Expression]:
@@ -206,8 +210,17 @@ def _stays(
     value: ast.Expression | None,
 ) -> bool:
     """Whether an update leaves an attribute as the condition found it."""
-    if place is None:
-        return True
+    return place is None or _brings(query, table, attribute, place, value)
+
+
+def _brings(
+    query: CheckedQuery,
+    table: TableStore,
+    attribute: int,
+    place: int | None,
+    value: ast.Expression | None,
+) -> bool:
+    """Whether the output has there what a condition looks for in an attribute."""
     assert query.action_scope is not None
     if not isinstance(value, ast.Variable):
         return False

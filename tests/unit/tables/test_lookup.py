@@ -14,12 +14,14 @@ from lockstep.plan import AppPlan, QueryNode, plan_of
 from lockstep.siddhiql.checked import CheckedJoin
 from lockstep.tables import kernel
 from lockstep.tables.columns import TableUnit
+from lockstep.tables.coming import Coming
 from lockstep.tables.following import Followed, Layout
 from lockstep.tables.lookup import Lookup
 from lockstep.tables.rows import Rows
 from lockstep.tables.store import TableStore
 from lockstep.tables.values import brought, fill, sought
 from lockstep.tables.writers import writer_of
+from lockstep.tables.writing import write
 from tests.unit.columns.flows import INT, STRING, longs
 
 DEFINITIONS = "define stream S (s string, i int); define table T (s string, i int); "
@@ -72,10 +74,15 @@ def test_the_keys_of_rows_are_known_before_their_values() -> None:
     assert wanted.tolist() == new[writer.index.number].tolist()
     rows = Rows([(writer, chunks)], [None], np.arange(63))
     followed = Followed(Layout([writer], 2), rows, table)
-    table.write(kernel.Writes(kind, index, wanted, new, changed), chunks.order, followed)
+    made = kernel.Writes(kind, index, wanted, new, changed)
+    write(table, made, chunks.order, followed)
     assert table.journal is not None
     fill(table, table.journal.entries, rows, followed)
-    assert table.held.columns(table.places())[1].to_pylist() == [4, 2, *range(60)]
+    assert table.column(1, table.places()).to_pylist() == [4, 2, *range(60)]
+    assert isinstance(table.coming, Coming)
+    table.settle()
+    for attribute, values in enumerate((["a", "b", *map(str, range(60))], [4, 2, *range(60)])):
+        assert table.held.column(attribute, table.places()).to_pylist() == values
 
 
 def test_a_table_runs_in_front_of_those_who_read_it() -> None:

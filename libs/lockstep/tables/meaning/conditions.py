@@ -67,6 +67,11 @@ def _type_of(expression: ast.Expression, scope: Scope) -> AttributeType:
     return type_
 
 
+def compares_alike(one: AttributeType, other: AttributeType) -> bool:
+    """Whether numbers of these types compare in 64 bits as in the language."""
+    return one.is_numeric and (one is other or frozenset({one, other}) in _HASHED_ALIKE)
+
+
 def _equality(part: ast.Expression, scope: Scope, slot: int) -> Equality | None:
     if not isinstance(part, ast.Compare) or part.operator is not ast.CompareOperator.EQUAL:
         return None

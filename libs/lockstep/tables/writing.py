@@ -1,0 +1,70 @@
+"""The writes of a slice, made in order."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from lockstep.columns.column import Longs
+from lockstep.columns.order import Order
+from lockstep.tables import kernel as tables
+from lockstep.tables import keyed_kernel as keyed
+from lockstep.tables.chains import Chains, Heads
+from lockstep.tables.store import TableStore
+
+
+class Follows(Protocol):
+    """The values that decide which rows are written, and how (tables.following)."""
+
+    @property
+    def looks(self) -> bool:
+        """Whether it looks at rows at all."""
+
+    def load(self, reached: Longs) -> None:
+        """Looks at the rows that writes may find."""
+
+    def values(self) -> Any:
+        """As the kernel takes them, with room for all places that there are."""
+
+
+def write(table: TableStore, writes: tables.Writes, order: Order, followed: Follows) -> int:
+    """Makes writes in order: the table's journal tells what they are. The values of rows are those
+    that are `followed`. Gives how many were refused."""
+    assert isinstance(table.rows, Chains)
+    table.make_room()
+    if followed.looks:
+        links = table.rows.links
+        reached = np.empty(len(links.head) * len(table), np.int64)
+        seen = np.zeros(links.head.shape, np.bool_)
+        followed.load(reached[: tables.reached(writes, links, seen, reached)])
+    entries, counts = np.zeros((len(order) + 64, 3), np.int64), np.zeros(3, np.int64)
+    spare, done = np.zeros(0, np.int64), 0
+    while True:
+        wanted = len(entries) - len(spare)
+        spare = np.concatenate([spare, table.new_places(wanted)])
+        values, room = followed.values(), (spare, entries, counts)
+        done = tables.write(writes, table.rows.links, values, table.primary_index, done, *room)
+        if done == len(order):
+            break
+        entries = np.concatenate([entries, np.zeros((len(entries) + len(table), 3), np.int64)])
+    table.keep(entries[: counts[0]].copy(), order, spare[counts[1] :])
+    return int(counts[2])
+
+
+def write_by_key(
+    table: TableStore, writes: keyed.KeyedWrites, order: Order, followed: Follows
+) -> int:
+    """The same of a table whose rows are found by key."""
+    assert isinstance(table.rows, Heads)
+    table.make_room()
+    if followed.looks:
+        heads = table.rows.heads
+        reached, seen = np.empty(len(table), np.int64), np.zeros(len(heads.head), np.bool_)
+        count = keyed.reached(writes, followed.values(), heads, seen, reached)
+        followed.load(reached[:count])
+    entries, counts = np.empty((len(order), 3), np.int64), np.zeros(3, np.int64)
+    spare = table.new_places(len(order))
+    keyed.write(writes, table.rows.heads, followed.values(), spare, entries, counts)
+    table.keep(entries[: counts[0]], order, spare[counts[1] :])
+    return int(counts[2])
