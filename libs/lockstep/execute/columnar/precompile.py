@@ -51,6 +51,8 @@ _ALONE: Final = (
     "from R select k, d, l update T set T.d = T.d + d on T.k == k;",
     "from R select k, d, l update U set U.d = math:abs(U.d) on U.k == k;",
     "from S join V on S.k == V.k select S.k as k, sum(V.d) as d insert into J3;",
+    "from S join V on V.d < S.d select S.k as k, V.d as d insert into J4;",
+    "from S join V on V.l >= S.l select S.k as k, V.l as l insert into J5;",
     "from S join U on S.k == U.k select S.k as k, U.l as l insert into J2;",
     "from S join T on S.k == T.k select S.k as k, T.d as d insert into J1;",
 )
