@@ -133,8 +133,8 @@ class Publisher:
         leases = MemoryLeases(world.table, clock, SeededRandomness(ord(node[0])))
         rules = settings.leader
         self.roll = LeaseRoll(
-            leases, node, clock, log, ttl_ms=rules.lease_ttl_ms, renew_ms=rules.renew_ms,
-            retry_ms=rules.retry_ms,
+            leases, node, clock, log, ttl_ms=rules.lease_ttl_ms,
+            ttl_max_ms=rules.lease_ttl_max_ms, renew_ms=rules.renew_ms, retry_ms=rules.retry_ms,
         )  # fmt: skip
         self.metrics = Metrics()
         self.keeper = LeaseKeeper(
