@@ -26,6 +26,7 @@ class LeaseLife:
     _since_ms: int = 0
     _before: list[int] = field(default_factory=list)
     _now: list[int] = field(default_factory=list)
+    _told_ms: int = 0
 
     def woke(self, now_ms: int, late_ms: int) -> None:
         """The process goes on so much later than it wanted to."""
@@ -40,3 +41,12 @@ class LeaseLife:
         worst = sorted((*self._before, *self._now), reverse=True)
         usual_ms = worst[1] if len(worst) > 1 else 0
         return max(self.shortest_ms, min(_TIMES * usual_ms, self.longest_ms))
+
+    def is_late(self) -> bool | None:
+        """What is to be told of: leases live twice as long as was told last, or as short as ever
+        again. None as a rule: it changes with every breath of a busy machine."""
+        ttl_ms, told_ms = self.ttl_ms, max(self._told_ms, self.shortest_ms)
+        if ttl_ms < 2 * told_ms and not ttl_ms == self.shortest_ms != told_ms:
+            return None
+        self._told_ms = ttl_ms
+        return ttl_ms != self.shortest_ms

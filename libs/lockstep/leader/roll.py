@@ -59,7 +59,6 @@ class LeaseRoll:
         self._log = log
         self._ttl_ms = ttl_ms
         self._life = LeaseLife(ttl_ms, ttl_max_ms)
-        self._told_ms = ttl_ms
         self._renew_ms = renew_ms
         self._retry_ms = retry_ms
         self._held: dict[str, Lease] = {}
@@ -149,20 +148,14 @@ class LeaseRoll:
                 self._found_away(error)  # whoever needs a lease finds that out, too
             due_ms = self._clock.monotonic_ms() + POLL_MS
             await self._clock.sleep_ms(POLL_MS)
-            self._woke(due_ms)
-
-    def _woke(self, due_ms: int) -> None:
-        now_ms = self._clock.monotonic_ms()
-        self._life.woke(now_ms, now_ms - due_ms)
-        ttl_ms = self._life.ttl_ms
-        # Told of in big steps only: it changes with every breath of a busy machine.
-        if ttl_ms >= 2 * self._told_ms:
-            self._log.warning("this process wakes late: its leases live longer", ttl_ms=ttl_ms)
-        elif ttl_ms == self._ttl_ms != self._told_ms:
-            self._log.info("this process wakes in time again", ttl_ms=ttl_ms)
-        else:
-            return
-        self._told_ms = ttl_ms
+            now_ms = self._clock.monotonic_ms()
+            self._life.woke(now_ms, now_ms - due_ms)
+            match self._life.is_late():
+                case True:
+                    text = "this process wakes late: its leases live longer"
+                    self._log.warning(text, ttl_ms=self._life.ttl_ms)
+                case False:
+                    self._log.info("this process wakes in time again", ttl_ms=self._life.ttl_ms)
 
     def _found_away(self, error: UnavailableError) -> None:
         if not self.is_away:

@@ -173,7 +173,7 @@ class TableUnit:
         journal = self.state.journal
         assert journal is not None
         fill(self.state, journal.entries, rows, followed)
-        return self._told(journal.entries, arrived) if self._is_stored else self._nothing()
+        return self._told(journal.entries, arrived) if self._is_stored else _nothing(self.state)
 
     def _writer(self, name: str) -> Writer:
         writer = self.writers[name]
@@ -200,7 +200,7 @@ class TableUnit:
         done = self._rows.run(arrived.parts, arrived.arranged, arrived.now, self.state)
         take_over(done, self.state, arrived.order)
         if not self._is_stored:
-            return self._nothing()
+            return _nothing(self.state)
         columns = tuple(
             from_values(type_, [data[i] for _, _, data in done.told])
             for i, type_ in enumerate(self.state.schema.types)
@@ -208,9 +208,6 @@ class TableUnit:
         writes = np.array([write for write, _, _ in done.told], np.int64)
         deletes = np.array([each is Operation.DELETE for _, each, _ in done.told], np.bool_)
         return _changes(columns, writes, deletes, arrived)
-
-    def _nothing(self) -> Output:
-        return Output.nothing(self.state.schema.types)
 
     # --- state -----------------------------------------------------------------------------------
 
@@ -232,6 +229,10 @@ class TableUnit:
 
     def text_columns(self) -> list[Any]:
         return self.state.held.text_columns()
+
+
+def _nothing(table: TableStore) -> Output:
+    return Output.nothing(table.schema.types)
 
 
 def _ascends(order: Order) -> bool:

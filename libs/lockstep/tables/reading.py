@@ -12,7 +12,7 @@ from lockstep.columns.column import Column
 from lockstep.columns.compiled import plain
 from lockstep.columns.keys import Ids
 from lockstep.tables.chains import Found, Keep, one_each
-from lockstep.tables.meaning.order import bucket_masks
+from lockstep.tables.meaning.order import bucket_mask
 from lockstep.tables.scan import Bound, Scan
 from lockstep.tables.store import Index, TableStore
 
@@ -76,6 +76,17 @@ class _Ordered:
         if not table.primary or table.is_sorted:
             return np.zeros(len(peaks) + 1, np.int64)
         return bucket_masks(np.append(table.peak_before, peaks))
+
+
+def bucket_masks(peaks: Longs) -> Longs:
+    """The masks of Java's maps that once held so many rows."""
+    masks, last = [bucket_mask(0)], bucket_mask(int(peaks.max(initial=0)))
+    while masks[-1] < last:
+        masks.append(2 * masks[-1] + 1)
+    # A map grows when it is fuller than three quarters.
+    full = [3 * (mask + 1) // 4 for mask in masks]
+    found: Longs = np.array(masks, np.int64)[np.searchsorted(full, peaks, "left")]
+    return found
 
 
 def in_order(table: TableStore, reads: Longs, places: Longs, before: Longs) -> Found:

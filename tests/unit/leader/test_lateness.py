@@ -44,3 +44,19 @@ def test_hold_ups_are_forgotten_after_three_quarters_of_a_minute() -> None:
     for now_ms in range(30_000, 45_001, 25):
         life.woke(now_ms, 0)
     assert life.ttl_ms == 1_000
+
+
+def test_it_is_told_when_lives_become_long_and_when_they_are_short_again() -> None:
+    """Once each; small steps are not told."""
+    life = LeaseLife(1_000, 8_000)
+    assert life.is_late() is None
+    for late_ms in (300, 300):
+        life.woke(0, late_ms)
+    assert life.is_late() is None
+    for late_ms in (600, 600):
+        life.woke(1, late_ms)
+    assert life.is_late() is True
+    assert life.is_late() is None
+    life.woke(60_000, 0)
+    assert life.is_late() is False
+    assert life.is_late() is None

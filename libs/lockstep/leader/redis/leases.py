@@ -139,7 +139,7 @@ class RedisLeases:
         subscription = self._redis.pubsub()
         try:
             with self._translated():
-                await self._patiently(subscription.subscribe(_CHANNEL + self.process))
+                await _patiently(self._wait_s, subscription.subscribe(_CHANNEL + self.process))
                 while True:
                     await subscription.get_message(timeout=None)
         finally:
@@ -148,7 +148,7 @@ class RedisLeases:
     async def connected(self, processes: Collection[str]) -> frozenset[str]:
         with self._translated():
             asked = self._redis.pubsub_numsub(*(_CHANNEL + one for one in processes))
-            answer: Any = await self._patiently(asked)
+            answer: Any = await _patiently(self._wait_s, asked)
         found = {str(channel).removeprefix(_CHANNEL) for channel, count in answer if count}
         return frozenset(found)
 
@@ -179,7 +179,7 @@ class RedisLeases:
 
     async def holder(self, resource: str) -> str | None:
         with self._translated():
-            held = await self._patiently(self._redis.get(_PREFIX + resource))
+            held = await _patiently(self._wait_s, self._redis.get(_PREFIX + resource))
         return None if held is None else str(held).partition("\n")[0]
 
     async def hand_over(self, lease: Lease, to: str) -> bool:
@@ -189,7 +189,7 @@ class RedisLeases:
     async def healthy(self) -> bool:
         try:
             with self._translated():
-                return bool(await self._patiently(self._redis.ping()))
+                return bool(await _patiently(self._wait_s, self._redis.ping()))
         except LockstepError:
             return False
 
@@ -238,22 +238,8 @@ class RedisLeases:
             with attempt, self._translated():
                 keys = [_PREFIX + each for each in resources]
                 asked = self._redis.eval(script, len(keys), *keys, *arguments)
-                return await self._patiently(asked)
+                return await _patiently(self._wait_s, asked)
         raise AssertionError("retries end with a result or an error")
-
-    async def _patiently(self, asked: Awaitable[Any]) -> Any:
-        """The answer. TimeoutError: none came in as many waits; however long each of them took.
-
-        Whoever is cancelled meanwhile leaves the request to end by itself: inside, a cancellation
-        may get lost (asyncio.wait_for in Python 3.11)."""
-        request = asyncio.ensure_future(asked)
-        request.add_done_callback(lambda done: done.cancelled() or done.exception())
-        for _ in range(_WAITS):
-            done, _pending = await asyncio.wait({request}, timeout=self._wait_s)
-            if done:
-                return request.result()
-        request.cancel()  # its connection is not used again
-        raise TimeoutError(f"no answer within {round(self._wait_s * _WAITS * 1000)} ms")
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
@@ -264,6 +250,21 @@ class RedisLeases:
         except (RedisError, OSError, TimeoutError) as error:
             text = str(error) or type(error).__name__
             raise UnavailableError(f"Redis cannot serve us: {text}", where=self._shown) from error
+
+
+async def _patiently(wait_s: float, asked: Awaitable[Any]) -> Any:
+    """The answer. TimeoutError: none came in `_WAITS` waits, however long each of them took.
+
+    Whoever is cancelled meanwhile leaves the request to end by itself: inside, a cancellation may
+    get lost (asyncio.wait_for in Python 3.11)."""
+    request = asyncio.ensure_future(asked)
+    request.add_done_callback(lambda done: done.cancelled() or done.exception())
+    for _ in range(_WAITS):
+        done, _pending = await asyncio.wait({request}, timeout=wait_s)
+        if done:
+            return request.result()
+    request.cancel()  # its connection is not used again
+    raise TimeoutError(f"no answer within {round(wait_s * _WAITS * 1000)} ms")
 
 
 def _held(one: Lease | Held) -> str:

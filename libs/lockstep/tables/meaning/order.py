@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from lockstep.plan import java
 
 _FIRST_CAPACITY = 16
@@ -49,19 +46,3 @@ def bucket_mask(peak_rows: int) -> int:
     while peak_rows > capacity * _LOAD_FACTOR:
         capacity *= 2
     return capacity - 1
-
-
-def bucket_masks(peaks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The same of many."""
-    last = bucket_mask(int(peaks.max(initial=0)))
-    masks = np.array(_masks_up_to(last), np.int64)
-    full = ((masks + 1) * _LOAD_FACTOR).astype(np.int64)
-    found: npt.NDArray[np.int64] = masks[np.searchsorted(full, peaks, "left")]
-    return found
-
-
-def _masks_up_to(last: int) -> list[int]:
-    found = [_FIRST_CAPACITY - 1]
-    while found[-1] < last:
-        found.append(2 * found[-1] + 1)
-    return found
