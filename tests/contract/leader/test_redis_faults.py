@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from redis.asyncio.client import PubSub
 
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import RedisServer
@@ -85,6 +87,34 @@ async def test_a_process_that_is_held_up_does_not_lose_its_answer(server: RedisS
         time.sleep(0.4)  # holds up the loop: that is what is tried
         assert await renewing is not None
     assert (await leases._redis.info("stats"))["total_connections_received"] == made
+
+
+@pytest.mark.timeout(60)
+async def test_a_connection_that_times_out_in_the_kernel_ends_what_appears(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does when a host was cut off for long. It must not be asked again and again, for ever:
+    nothing else would run in the process."""
+    subscriptions: list[PubSub] = []
+    leases = _leases(server.url)
+    make = leases._redis.pubsub
+
+    def pubsub() -> PubSub:
+        subscriptions.append(make())
+        return subscriptions[-1]
+
+    monkeypatch.setattr(leases._redis, "pubsub", pubsub)
+    appearing = asyncio.create_task(leases.appear())
+
+    async def is_seen() -> bool:
+        return leases.process in await leases.connected([leases.process])
+
+    await eventually(is_seen)
+    (subscription,) = subscriptions
+    reader = subscription.connection._reader  # type: ignore[attr-defined]  # it is connected
+    reader.set_exception(TimeoutError(errno.ETIMEDOUT, "Connection timed out"))
+    with pytest.raises(UnavailableError, match="timed out"):
+        await appearing
 
 
 async def test_a_flushed_server_has_lost_the_lease(server: RedisServer) -> None:

@@ -140,8 +140,11 @@ class RedisLeases:
         try:
             with self._translated():
                 await _patiently(self._wait_s, subscription.subscribe(_CHANNEL + self.process))
-                while True:
-                    await subscription.get_message(timeout=None)
+                # Of a connection that timed out in the kernel the client says None, each time and
+                # at once: it takes that for a time-out that it was asked for.
+                while await subscription.get_message(timeout=None) is not None:
+                    pass
+            raise UnavailableError("the connection to Redis timed out", where=self._shown)
         finally:
             await _hung_up(subscription)
 
