@@ -174,8 +174,8 @@ def join(random: Random, granularities: tuple[str, ...]) -> str:
     events = random.choice(("", "", "all events ", "expired events "))
     out = "Out"
     if random.random() < 0.4:
-        out = "Sums"
         number = random.choice(OF_JOINED)
+        out = f"Sums{OF_JOINED.index(number)}"  # one stream has one type of it
         by = random.choice(("", " group by y.key", " group by x.s having n > 1"))
         select, order = f"x.s as s, y.key as key, {number} as at, count() as n{by}", ""
     return f"{call} select {select}{order} insert {events}into {out};\n"

@@ -14,11 +14,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.columns import order_kernel as kernel
 from lockstep.columns.column import Index
-from lockstep.columns.compiled import plain
 
-Moments = npt.NDArray[np.int64]
 Level = npt.NDArray[np.int64] | int
 _FEW_STREAMS = 4
 IN_FRONT = -1
@@ -98,8 +95,9 @@ def _interleaved(orders: Sequence[Order]) -> Index | None:
 def _counted(those: Order, chunks: Order) -> Index | None:
     """How many of those, whose moments ascend, stand in front of each chunk; None where it takes
     more than a look at the moments to say."""
-    before, through, meets = _around(those.moments, chunks.moments)
-    if not meets:
+    before: Index = np.searchsorted(those.moments, chunks.moments, "left")
+    inside = before < len(those)
+    if not (those.moments[before[inside]] == chunks.moments[inside]).any():
         return before
     own, other = _place(those), _place(chunks)
     if own is None or other is None:
@@ -108,20 +106,7 @@ def _counted(those: Order, chunks: Order) -> Index | None:
     own, other = (each + (BEHIND,) * (depth - len(each)) for each in (own, other))
     if own == other:
         return None
-    return before if other < own else through
-
-
-def _around(those: Moments, moments: Moments) -> tuple[Index, Index, bool]:
-    """How many of those, which ascend, are less than each moment, and how many are not greater;
-    whether that makes a difference."""
-    those, moments = plain(those, np.int64), plain(moments, np.int64)
-    before, through = (np.empty(len(moments), np.int64) for _ in range(2))
-    found = kernel.count(those, moments, before, through)
-    if found == kernel.UNORDERED:
-        before = np.searchsorted(those, moments, "left")
-        through = np.searchsorted(those, moments, "right")
-        return before, through, bool((before != through).any())
-    return before, through, found == kernel.MEETING
+    return before if other < own else np.searchsorted(those.moments, chunks.moments, "right")
 
 
 def _place(order: Order) -> tuple[int, ...] | None:

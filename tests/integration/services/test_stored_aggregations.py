@@ -48,8 +48,11 @@ async def test_finished_buckets_are_in_the_database_once(cluster_of: Start) -> N
         await cluster.send(app, "In", ["b", 16, 1700])
         await cluster.send(app, "In", ["a", 32, 61_000])
 
-        async def second() -> bool:
-            return len(await rows(cluster, "Sums_MINUTES")) == 2
+        async def second() -> bool:  # each table is written by a sink of its own
+            seconds, minutes = [
+                await rows(cluster, f"Sums_{one}") for one in ("SECONDS", "MINUTES")
+            ]
+            return len(seconds) == 3 and len(minutes) == 2
 
         await until(second, "the first minute is stored")
         assert await rows(cluster, "Sums_SECONDS") == [

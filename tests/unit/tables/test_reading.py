@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lockstep.columns import order_kernel
 from lockstep.columns.column import from_values
 from lockstep.columns.pool import StringPool
 from lockstep.columns.units import States
@@ -50,14 +49,3 @@ def test_a_table_by_key_needs_writers_that_find_one_row() -> None:
         unit = unit_of(TABLE + query, TableUnit)
         unit.load(States({"table/T/rows": (3, ROWS)}))
         assert isinstance(unit.state.rows, kind)
-
-
-def test_moments_among_others() -> None:
-    """Less, and not greater; void where they do not ascend."""
-    before, through = longs(0, 0, 0), longs(0, 0, 0)
-    those = longs(1, 3, 3)
-    assert order_kernel.count(those, longs(1, 2, 3), before, through) == order_kernel.MEETING
-    assert (before.tolist(), through.tolist()) == ([0, 1, 1], [1, 1, 3])
-    assert order_kernel.count(those, longs(0, 2, 4), before, through) == order_kernel.APART
-    assert before.tolist() == [0, 1, 3]
-    assert order_kernel.count(those, longs(2, 1, 1), before, through) == order_kernel.UNORDERED
