@@ -84,7 +84,8 @@ def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
     computed = {each: compiler.compile(value) for each, value in expressions.items()}
     programmed = programs, test, _programmed(programs, expressions)
     for attribute in table.primary:
-        if not _stays(query, table, attribute, changed[attribute], values.get(attribute)):
+        place, value = changed[attribute], values.get(attribute)
+        if place is not None and not _brings(query, table, attribute, place, value):
             raise NotLowerable("an update that may change the primary key")
     if isinstance(action, ast.UpdateTable):
         return Writer(operations.UPDATE, index, wanted, (), changed, computed, *programmed)
@@ -200,17 +201,6 @@ def _changes(
                 continue
         computed[attribute] = item.value
     return places, computed
-
-
-def _stays(
-    query: CheckedQuery,
-    table: TableStore,
-    attribute: int,
-    place: int | None,
-    value: ast.Expression | None,
-) -> bool:
-    """Whether an update leaves an attribute as the condition found it."""
-    return place is None or _brings(query, table, attribute, place, value)
 
 
 def _brings(

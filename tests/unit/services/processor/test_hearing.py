@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from lockstep.clock import VirtualClock
 from lockstep_services.processor.replica.hearing import LogHearing, patience_ms
 from lockstep_services.processor.replica.standby import HOT, WARM
+from tests.unit.busy_clock import BusyClock
 
 TTL_MS = 1_000
 PATIENCE_MS = patience_ms(HOT, TTL_MS)
@@ -89,16 +90,6 @@ async def test_an_answer_of_the_log_counts_at_once() -> None:
         hearing.heard()
         assert not _deaf(hearing)
         assert hearing.silent_ms == 0
-
-
-class BusyClock(VirtualClock):
-    """Of a process that is held up: it wakes so much later than it wanted to."""
-
-    late_ms = 0
-
-    async def sleep_ms(self, duration_ms: int) -> None:
-        """See Clock."""
-        await super().sleep_ms(duration_ms + self.late_ms)
 
 
 async def test_a_process_that_is_held_up_does_not_take_that_for_silence() -> None:
