@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockstep.bus import Bus, LogName
+from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.control import group_and_layout
 from tests.chaos.archive import Archive, patiently
 
@@ -52,8 +52,17 @@ class FleetArchive:
                 for one in there - copying.keys():
                     copying[one] = tasks.create_task(self.unit(one).copy_outputs(bus, one))
                 for gone in copying.keys() - there:
-                    copying[gone].cancel()
+                    await self._ended(bus, gone, copying)
                 await asyncio.sleep(LOOK_EVERY_S)
+
+    @staticmethod
+    async def _ended(bus: Bus, name: LogName, copying: dict[LogName, asyncio.Task[None]]) -> None:
+        """A list may leave out a log that was made just now, so it is asked whether it is there."""
+        try:
+            await patiently(lambda: bus.output_log(name, make=False))
+        except LogGoneError:
+            copying[name].cancel()
+            await asyncio.wait([copying.pop(name)])
 
     async def ends(self, bus: Bus) -> dict[LogName, int]:
         """Of the logs that there are now: the last sequence."""

@@ -36,6 +36,15 @@ def create(address: str, topic: str, partitions: int, **config: str) -> None:
     admin.create_topics([NewTopic(topic, partitions, config=named)])[topic].result(TIMEOUT_S)
 
 
+def leaderless(address: str) -> set[str]:
+    """Topics of which a partition has no leader now."""
+    admin = AdminClient({"bootstrap.servers": address})
+    topics = admin.list_topics(timeout=30).topics.items()
+    return {
+        name for name, told in topics if any(one.leader < 0 for one in told.partitions.values())
+    }
+
+
 def committed(address: str, topic: str, partitions: int = 1) -> list[Found]:
     """All committed records, in order by partition; what is in an open transaction is waited for,
     up to a limit."""

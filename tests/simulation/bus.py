@@ -97,9 +97,9 @@ class SimBus:
         there = await self.ask(lambda: self.there.input_log(name, make=make))
         return SimInputLog(self, input_subject(name), there)
 
-    async def output_log(self, name: LogName) -> SimOutputLog:
+    async def output_log(self, name: LogName, *, make: bool = True) -> SimOutputLog:
         """See the contract."""
-        there = await self.ask(lambda: self.there.output_log(name))
+        there = await self.ask(lambda: self.there.output_log(name, make=make))
         return SimOutputLog(self, output_subject(name), there)
 
     async def logs(self, app: str) -> Sequence[LogName]:

@@ -298,11 +298,14 @@ class Bus(Protocol):
         is not there. Whoever tells somebody that an event is kept must not bring back a log that
         was removed because nobody reads it any more."""
 
-    async def output_log(self, name: LogName) -> OutputLog:
-        """The output log out.<app>.<group>.<partition>[.<since>]."""
+    async def output_log(self, name: LogName, *, make: bool = True) -> OutputLog:
+        """The output log out.<app>.<group>.<partition>[.<since>]. `make=False`: LogGoneError when
+        it is not there."""
 
     async def logs(self, app: str) -> Sequence[LogName]:
-        """The logs there are of an app, in order; of a name one of the two logs may be missing."""
+        """The logs there are of an app, in order; of a name one of the two logs may be missing.
+        A server that is cut off from the others may leave out what was made lately: whether one
+        log is there says `output_log`, and nobody else."""
 
     async def remove_logs(self, name: LogName) -> None:
         """Deletes both logs; idempotent."""

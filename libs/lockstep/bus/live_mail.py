@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from lockstep.bus.contract import Mail
+from lockstep.bus.losses import Losses
 from lockstep.bus.subjects import ID_HEADER
 from lockstep.clock import Clock, wait_set
-from lockstep.telemetry import get_logger
 
 
 class LiveMail:
@@ -20,13 +20,14 @@ class LiveMail:
         self._limit_messages = limit_messages
         self._waiting: deque[Mail] = deque()
         self._arrived = asyncio.Event()
-        self._log = get_logger()
+        self._losses = Losses(clock)
 
     def offer(self, subject: str, payload: bytes, headers: Mapping[str, str]) -> None:
         """A message came."""
         if len(self._waiting) >= self._limit_messages:
-            self._log.warning("a message was lost: its reader lags", subject=subject)
+            self._losses.lost(subject, "its reader lags")
             return
+        self._losses.passed()
         given = dict(headers)
         self._waiting.append(Mail(subject, payload, given, given.get(ID_HEADER), _nothing))
         self._arrived.set()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.bus import Bus, LogName, OutputTail
+from lockstep.bus import Bus, LogGoneError, LogName, OutputTail
 from lockstep.control.units import AppView, UnitView, group_and_layout
 from lockstep.events import Position
 from lockstep.plan import AppPlan
@@ -60,7 +60,7 @@ async def layouts_of(bus: Bus, view: AppView) -> list[Layout]:
         plan = view.former[0]
         streams = _given_out(plan.whole.app if isinstance(plan, UnitView) else plan.plan)
         number = plan.deployment.layout
-        found[number] = (former if set(former) <= set(there) else [], streams)
+        found[number] = (former if await _all_there(bus, former, there) else [], streams)
         last_known = (former, streams) if number else last_known
     for number, logs in _older(there, found, present, last_known[0]).items():
         found[number] = (logs, last_known[1])
@@ -71,6 +71,17 @@ async def layouts_of(bus: Bus, view: AppView) -> list[Layout]:
             tails = await _tails(bus, logs)
             layouts.insert(0, Layout(number, tails, None if number == OWN_LOG else streams))
     return layouts
+
+
+async def _all_there(bus: Bus, logs: Sequence[LogName], listed: Sequence[LogName]) -> bool:
+    """Whether a layout has all of its logs. Whoever took one that a list leaves out for a removed
+    one would pass over its rows."""
+    for name in set(logs) - set(listed):
+        try:
+            await bus.output_log(name, make=False)
+        except LogGoneError:
+            return False
+    return True
 
 
 def _given_out(plan: AppPlan) -> frozenset[str]:

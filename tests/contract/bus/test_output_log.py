@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from lockstep.bus import Accepted, OutputTail, RecordTooLargeError, Refused
+from lockstep.bus import Accepted, LogGoneError, OutputTail, RecordTooLargeError, Refused
 from lockstep.events import (
     ClaimRecord,
     Generation,
@@ -190,3 +190,18 @@ async def test_a_follower_sees_records_as_they_come(world: World) -> None:
         await log.append(rows(1, i + 1), expected_sequence=i)
         (entry,) = await asyncio.wait_for(reading, PATIENCE_S)
         assert entry.sequence == i + 1
+
+
+async def test_a_log_that_is_not_there_can_be_told_without_making_it(world: World) -> None:
+    """Before it is made, while it is there, and once it was removed."""
+    name = fresh_log()
+    with pytest.raises(LogGoneError):
+        await world.bus.output_log(name, make=False)
+    made = await world.bus.output_log(name)
+    assert await made.append(rows(1, 1), expected_sequence=0) == Accepted(1)
+    there = await world.other.output_log(name, make=False)
+    assert (await there.tail()).sequence == 1
+    await world.bus.remove_logs(name)
+    with pytest.raises(LogGoneError):
+        await world.other.output_log(name, make=False)
+    assert await world.bus.logs(name.app) == []

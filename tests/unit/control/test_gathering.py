@@ -199,9 +199,9 @@ class Cut(MemoryBus):
         self.is_away = False
         self.refused = 0
 
-    async def output_log(self, name: LogName) -> OutputLog:
+    async def output_log(self, name: LogName, *, make: bool = True) -> OutputLog:
         """With reads that fail while the bus is away."""
-        log = await super().output_log(name)
+        log = await super().output_log(name, make=make)
         read = log.read
 
         async def cut(after: int, **limits: int) -> Sequence[OutputEntry]:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lockstep.bus import OutputEntry
+from lockstep.bus import LogName, OutputEntry
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.control import AppView, MergedOutputs
@@ -282,3 +282,24 @@ async def test_no_entry_reaches_over_a_stop() -> None:
         assert sequences == sorted(set(sequences))
         assert 3 in sequences
         assert (await reader.last()) == 8
+
+
+class Forgetful(MemoryBus):
+    """One of its servers has not heard of some logs, and says what it knows."""
+
+    unheard: frozenset[LogName] = frozenset()
+
+    async def logs(self, app: str) -> Sequence[LogName]:
+        """Without those."""
+        return [one for one in await super().logs(app) if one not in self.unheard]
+
+
+async def test_a_log_that_a_list_leaves_out_is_read_all_the_same() -> None:
+    """The rows of the former layout are given out, since its logs are asked for one by one."""
+    async with world() as made:
+        made.bus = bus = Forgetful(MemoryCarrier(made.clock))
+        view, units, wanted = await fleet_of_layouts(made, random.Random(1))
+        bus.unheard = frozenset(one.log for one in view.former[1:])
+        begin = LAYOUTS[-2][2]
+        found = await made.read(made.reader(view), begin, END, units)
+        assert rows_in(found) == [each for each in wanted if each.id.position > begin]

@@ -33,8 +33,6 @@ _WAIT_MS: Final = 100  # a broker that has nothing answers after it
 _FRAME_BYTES: Final = 65_536  # a record's headers, and what Kafka puts around it
 _LOOK_S: Final = 2.0
 _NO_LEADER: Final = frozenset({KafkaError.LEADER_NOT_AVAILABLE})
-_SEES_AGAIN: Final = 8
-_SEES_EVERY_S: Final = 0.1
 _MS_PER_MINUTE: Final = 60_000
 
 
@@ -98,12 +96,11 @@ class Broker:
             await self.connection.persistently(seen)
 
     async def is_gone(self, topic: str) -> bool:
-        """Whether no broker knows it. One that was made just now may yet be unknown to some."""
-        for _ in range(_SEES_AGAIN):
-            if await self.connection.persistently(lambda: self._has_leader(topic)):
-                return False
-            await asyncio.sleep(_SEES_EVERY_S)
-        return True
+        """Whether there is none. The controller has the last word: of a topic that was made just
+        now other brokers may not have heard, and one whose brokers are away has no leader."""
+        if await self.connection.persistently(lambda: self._has_leader(topic)):
+            return False
+        return await self.connection.persistently(lambda: self._could_be_made(topic))
 
     async def remove(self, topic: str) -> None:
         """Idempotent; nobody finds it any more when this returns."""
@@ -188,6 +185,22 @@ class Broker:
                 raise UnavailableError("a broker does not know it yet", where=topic) from error
 
         return await self.connection.persistently(attempt)
+
+    async def _could_be_made(self, topic: str) -> bool:
+        # The request to make one goes to the controller; this one makes nothing.
+        new = NewTopic(topic, 1, 1)
+        futures = self._admin.create_topics(
+            [new], validate_only=True, request_timeout=self._timeout_s
+        )
+        try:
+            await asyncio.wrap_future(futures[topic])
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError.TOPIC_ALREADY_EXISTS:
+                return False
+            if code != KafkaError.POLICY_VIOLATION:
+                raise translated(error.args[0], topic) from error
+        return True
 
     async def _has_leader(self, topic: str) -> bool:
         # Any broker can tell. The client's other call for it wants the controller.

@@ -79,10 +79,13 @@ class KafkaBus:
         self._logs.add(log)
         return log
 
-    async def output_log(self, name: LogName) -> OutputLog:
+    async def output_log(self, name: LogName, *, make: bool = True) -> OutputLog:
         subject = output_subject(name)
         topic = topic_of(self._prefix, subject)
-        await self._broker.ensure(topic, log_config(self._connection.limits, max_age_ms=None))
+        if make:
+            await self._broker.ensure(topic, log_config(self._connection.limits, max_age_ms=None))
+        elif await self._broker.is_gone(topic):
+            raise LogGoneError(subject)
         log = KafkaOutputLog(self._broker, self._spot, topic, subject)
         self._logs.add(log)
         return log

@@ -22,6 +22,7 @@ from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.names import topic_of
 from lockstep.bus.kafka.tape import Tape
 from lockstep.bus.kafka.window import Raw
+from lockstep.bus.losses import Losses
 from lockstep.bus.subjects import matches
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.telemetry import get_logger
@@ -173,6 +174,7 @@ class Live:
         self._keys = itertools.count()
         self._listeners: dict[int, tuple[str, Listener]] = {}
         self._boxes: dict[int, Box] = {}
+        self._losses = Losses(world.clock)
 
     async def make(self) -> None:
         """The topic is there when this returns."""
@@ -188,7 +190,7 @@ class Live:
         sent = self._connection.send(
             self.topic, payload, where=subject, headers=given, key=subject.encode()
         )
-        sent.add_done_callback(_note_loss)
+        sent.add_done_callback(partial(self._is_lost, subject))
 
     async def listen(self, pattern: str, listener: Listener) -> Callable[[], object]:
         """Hears from its return on, until what it gives is called."""
@@ -256,21 +258,21 @@ class Live:
             return
 
         def ended(done: asyncio.Future[int]) -> None:
-            if _note_loss(done):
+            if self._is_lost(self.topic, done):
                 box.failed(wanted)
 
         sent.add_done_callback(ended)
+
+    def _is_lost(self, subject: str, done: asyncio.Future[int]) -> bool:
+        if done.cancelled():
+            return True
+        if error := done.exception():
+            self._losses.lost(subject, str(error))
+        else:
+            self._losses.passed()
+        return error is not None
 
 
 def _message(raw: Raw) -> Message:
     headers = {name: value.decode() for name, value in raw.headers.items() if name not in _OWN}
     return Message(raw.key.decode(), raw.value, headers, raw.headers.get(REPLY, b""))
-
-
-def _note_loss(done: asyncio.Future[int]) -> bool:
-    if done.cancelled():
-        return True
-    error = done.exception()
-    if error is not None:
-        get_logger().warning("a message was lost", error=str(error))
-    return error is not None

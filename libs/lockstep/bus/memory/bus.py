@@ -44,9 +44,12 @@ class MemoryBus:
         log = self._carrier.log(subject)
         return MemoryInputLog(log, self.link, self._carrier.limits.max_message_bytes)
 
-    async def output_log(self, name: LogName) -> OutputLog:
+    async def output_log(self, name: LogName, *, make: bool = True) -> OutputLog:
         self.link.send()
-        log = self._carrier.log(output_subject(name))
+        subject = output_subject(name)
+        if not make and not self._carrier.has(subject):
+            raise LogGoneError(subject)
+        log = self._carrier.log(subject)
         return MemoryOutputLog(log, self.link, self._carrier.limits.max_message_bytes)
 
     async def logs(self, app: str) -> Sequence[LogName]:

@@ -80,10 +80,13 @@ class NatsBus:
             self._jetstream, subject, stream, self._randomness, self._in_flight, self._bells
         )
 
-    async def output_log(self, name: LogName) -> OutputLog:
+    async def output_log(self, name: LogName, *, make: bool = True) -> OutputLog:
         subject = output_subject(name)
         stream = stream_name(subject)
-        await self._ensure_log(stream, subject, forgets=False)
+        if make:
+            await self._ensure_log(stream, subject, forgets=False)
+        elif await self._jetstream.is_gone(stream):
+            raise LogGoneError(subject)
         return NatsOutputLog(self._jetstream, subject, stream, self._randomness, self._bells)
 
     async def logs(self, app: str) -> Sequence[LogName]:
