@@ -32,6 +32,8 @@ _LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call
 _WAIT_MS: Final = 100  # a broker that has nothing answers after it
 _FRAME_BYTES: Final = 65_536  # a record's headers, and what Kafka puts around it
 _LOOK_S: Final = 2.0
+_LOOKS: Final = 5
+_LOOK_EVERY_S: Final = 0.05
 _NO_LEADER: Final = frozenset({KafkaError.LEADER_NOT_AVAILABLE})
 _MS_PER_MINUTE: Final = 60_000
 
@@ -103,7 +105,8 @@ class Broker:
         return await self.connection.persistently(lambda: self._could_be_made(topic))
 
     async def remove(self, topic: str) -> None:
-        """Idempotent; nobody finds it any more when this returns."""
+        """Idempotent; nobody finds it any more when this returns, but at a broker that is far
+        behind the controller."""
 
         async def delete() -> None:
             futures = self._admin.delete_topics([topic], request_timeout=self._timeout_s)
@@ -114,8 +117,10 @@ class Broker:
                     raise translated(error.args[0], topic) from error
 
         async def unseen() -> None:
-            if await self._has_leader(topic):
-                raise UnavailableError("the topic is being removed", where=topic)
+            for _ in range(_LOOKS):  # each asks some broker
+                if await self._has_leader(topic):
+                    raise UnavailableError("the topic is being removed", where=topic)
+                await asyncio.sleep(_LOOK_EVERY_S)
 
         await self.connection.persistently(delete)
         self.clients.forget(topic)

@@ -98,8 +98,8 @@ class KafkaBus:
         return sorted({log_of(self._prefix, each) for each in topics if each.startswith(begins)})
 
     async def remove_logs(self, name: LogName) -> None:
-        for subject in (input_subject(name), output_subject(name)):
-            await self._broker.remove(topic_of(self._prefix, subject))
+        topics = [topic_of(self._prefix, of(name)) for of in (input_subject, output_subject)]
+        await asyncio.gather(*(self._broker.remove(topic) for topic in topics))
 
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
         return await self.topics.open_mailbox(pattern, name)
