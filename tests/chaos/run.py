@@ -78,6 +78,8 @@ FAULT_MODULES = (
     service_faults, upgrade_faults, fleet_faults, server_faults, network_faults, archive_faults,
 )  # fmt: skip
 FAULTS_PER_MINUTE = 3
+RATES = {"nats": 5_000, "kafka": 1_500}
+"""What two cores carry beside the faults: three brokers take as much as the suite."""
 FLEET_SHARE = 20
 """The fleet is sent one event for so many of the other app."""
 
@@ -383,7 +385,7 @@ def wish_of(arguments: list[str]) -> Wish | None:
         "--faults", type=int, help=f"at least so many; {FAULTS_PER_MINUTE} a minute"
     )
     parser.add_argument("--only", default="", help="names of faults, separated by commas")
-    parser.add_argument("--rate", type=int, default=5_000, help="events per second")
+    parser.add_argument("--rate", type=int, help=f"events per second; by the bus {RATES}")
     parser.add_argument("--seed", type=int, default=int(SystemRandomness().fraction() * 1e6))
     parser.add_argument("--executor", default="reference", choices=("reference", "spark"))
     parser.add_argument("--whole-within-s", type=float, default=60, help="after each fault")
@@ -409,7 +411,7 @@ def wish_of(arguments: list[str]) -> Wish | None:
     minutes = given.minutes if given.minutes is not None else (0 if only else 20)
     faults = given.faults or (len(only) if only else int(minutes * FAULTS_PER_MINUTE))
     return Wish(
-        minutes, faults, only, given.rate, given.seed, given.executor,
+        minutes, faults, only, given.rate or RATES[given.bus], given.seed, given.executor,
         int(given.whole_within_s * 1_000), given.keep, given.network, given.lenient, given.bus,
     )  # fmt: skip
 
