@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.control import group_and_layout
+from lockstep.events import UnavailableError
 from tests.chaos.archive import Archive, patiently
 
 LOOK_EVERY_S = 0.2
@@ -59,10 +60,12 @@ class FleetArchive:
     async def _ended(bus: Bus, name: LogName, copying: dict[LogName, asyncio.Task[None]]) -> None:
         """A list may leave out a log that was made just now, so it is asked whether it is there."""
         try:
-            await patiently(lambda: bus.output_log(name, make=False))
+            await bus.output_log(name, make=False)
         except LogGoneError:
             copying[name].cancel()
             await asyncio.wait([copying.pop(name)])
+        except UnavailableError:
+            pass  # it is looked for again
 
     async def ends(self, bus: Bus) -> dict[LogName, int]:
         """Of the logs that there are now: the last sequence."""
