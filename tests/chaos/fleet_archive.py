@@ -4,6 +4,7 @@ layout, from when there is one until it is removed."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,5 +71,10 @@ class FleetArchive:
     async def ends(self, bus: Bus) -> dict[LogName, int]:
         """Of the logs that there are now: the last sequence."""
         there = await bus.logs(next(iter(self.units)).app)
-        logs = {one: await bus.output_log(one) for one in there if group_and_layout(one.group)[1]}
-        return {one: (await log.tail()).sequence for one, log in logs.items()}
+        found = {}
+        for one in there:
+            if group_and_layout(one.group)[1]:
+                with contextlib.suppress(LogGoneError):  # the list was older than its removal
+                    log = await bus.output_log(one, make=False)
+                    found[one] = (await log.tail()).sequence
+        return found

@@ -60,28 +60,17 @@ async def layouts_of(bus: Bus, view: AppView) -> list[Layout]:
         plan = view.former[0]
         streams = _given_out(plan.whole.app if isinstance(plan, UnitView) else plan.plan)
         number = plan.deployment.layout
-        found[number] = (former if await _all_there(bus, former, there) else [], streams)
+        found[number] = (former, streams)  # listed or not: a server may not have heard of some
         last_known = (former, streams) if number else last_known
     for number, logs in _older(there, found, present, last_known[0]).items():
         found[number] = (logs, last_known[1])
     layouts: list[Layout] = []
     # The present one first: what ends a layout stands in its logs before the next one is claimed.
     for number, (logs, streams) in sorted(found.items(), reverse=True):
-        if logs:
-            tails = await _tails(bus, logs)
+        tails = await _tails(bus, logs, make=number in (OWN_LOG, present))
+        if tails:
             layouts.insert(0, Layout(number, tails, None if number == OWN_LOG else streams))
     return layouts
-
-
-async def _all_there(bus: Bus, logs: Sequence[LogName], listed: Sequence[LogName]) -> bool:
-    """Whether a layout has all of its logs. Whoever took one that a list leaves out for a removed
-    one would pass over its rows."""
-    for name in set(logs) - set(listed):
-        try:
-            await bus.output_log(name, make=False)
-        except LogGoneError:
-            return False
-    return True
 
 
 def _given_out(plan: AppPlan) -> frozenset[str]:
@@ -106,5 +95,13 @@ def _older(
     return {number: sorted(logs, key=order) for number, logs in found.items()}
 
 
-async def _tails(bus: Bus, logs: Sequence[LogName]) -> dict[LogName, OutputTail]:
-    return {name: await (await bus.output_log(name)).tail() for name in logs}
+async def _tails(bus: Bus, logs: Sequence[LogName], *, make: bool) -> dict[LogName, OutputTail]:
+    """Empty when one of them was removed: then all are, as everybody has their rows. What was
+    removed is not made anew here: a list may be older than the removal."""
+    found: dict[LogName, OutputTail] = {}
+    for name in logs:
+        try:
+            found[name] = await (await bus.output_log(name, make=make)).tail()
+        except LogGoneError:
+            return {}
+    return found

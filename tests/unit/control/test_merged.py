@@ -12,7 +12,7 @@ import pytest
 from lockstep.bus import LogName, OutputEntry
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
-from lockstep.control import AppView, MergedOutputs
+from lockstep.control import AppView, MergedOutputs, group_and_layout
 from lockstep.control.merging import merged
 from lockstep.events import OutputRecord, OutputRow
 from lockstep.events.outputs import in_columns
@@ -303,3 +303,29 @@ async def test_a_log_that_a_list_leaves_out_is_read_all_the_same() -> None:
         begin = LAYOUTS[-2][2]
         found = await made.read(made.reader(view), begin, END, units)
         assert rows_in(found) == [each for each in wanted if each.id.position > begin]
+
+
+class Stale(MemoryBus):
+    """One of its servers lists what was removed since."""
+
+    removed: tuple[LogName, ...] = ()
+
+    async def logs(self, app: str) -> Sequence[LogName]:
+        """With those."""
+        return sorted({*await super().logs(app), *self.removed})
+
+
+async def test_a_removed_log_that_is_still_listed_is_not_made_anew() -> None:
+    """By nobody who reads the layouts that are left."""
+    async with world() as made:
+        made.bus = bus = Stale(MemoryCarrier(made.clock))
+        view, units, wanted = await fleet_of_layouts(made, random.Random(2))
+        older = [one for one in await bus.logs("A") if group_and_layout(one.group)[1] == 2]
+        for name in older:
+            await bus.remove_logs(name)
+        bus.removed = tuple(older)
+        begin = LAYOUTS[1][2]
+        found = await made.read(made.reader(view), begin, END, units)
+        assert rows_in(found) == [each for each in wanted if each.id.position > begin]
+        bus.removed = ()
+        assert not set(older) & set(await bus.logs("A"))

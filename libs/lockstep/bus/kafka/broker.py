@@ -68,7 +68,7 @@ class Broker:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._timeout_s = max(1.0, connection.limits.publish_timeout_ms / 3_000)
+        self._timeout_s = connection.request_s
         self.clients = Clients(connection, _WAIT_MS)
         self._marks = Marks(connection, self._timeout_s)
 
@@ -82,7 +82,8 @@ class Broker:
         async def make() -> None:
             replicas = self.connection.limits.replicas
             new = NewTopic(topic, partitions, replicas, config=dict(config))
-            futures = self._admin.create_topics([new], request_timeout=self._timeout_s)
+            controlling = self.connection.controlling
+            futures = controlling.create_topics([new], request_timeout=self._timeout_s)
             try:
                 await asyncio.wrap_future(futures[topic])
             except KafkaException as error:
@@ -109,7 +110,8 @@ class Broker:
         behind the controller."""
 
         async def delete() -> None:
-            futures = self._admin.delete_topics([topic], request_timeout=self._timeout_s)
+            controlling = self.connection.controlling
+            futures = controlling.delete_topics([topic], request_timeout=self._timeout_s)
             try:
                 await asyncio.wrap_future(futures[topic])
             except KafkaException as error:
@@ -194,7 +196,7 @@ class Broker:
     async def _could_be_made(self, topic: str) -> bool:
         # The request to make one goes to the controller; this one makes nothing.
         new = NewTopic(topic, 1, 1)
-        futures = self._admin.create_topics(
+        futures = self.connection.controlling.create_topics(
             [new], validate_only=True, request_timeout=self._timeout_s
         )
         try:

@@ -38,6 +38,8 @@ class Connection:
     def __init__(self, address: Address, limits: BusLimits, name: str) -> None:
         self.address = address
         self.limits = limits
+        self.request_s = max(1.0, limits.publish_timeout_ms / 3_000)
+        """So long a broker may take over one answer, so that there is time to ask another one."""
         self.config: dict[str, Any] = {
             **address.config,
             "client.id": name,
@@ -54,6 +56,7 @@ class Connection:
             "retry.backoff.max.ms": 500,
         }
         self.admin = self._made_admin()
+        self._controlling: AdminClient | None = None
         self.made = 1
         """How often clients were made: those that were made before have older certificates."""
         self._refusal: KafkaError | None = None
@@ -93,6 +96,14 @@ class Connection:
         """From now on, where certificates are shown or authorities trusted."""
         if self.address.files and self._renewing is None:
             self._renewing = asyncio.create_task(self._renew())
+
+    @property
+    def controlling(self) -> AdminClient:
+        """For what a broker has to hand on to the controller. One that is cut off from it lets such
+        a request wait, and with it all that comes behind it on the same connection."""
+        if self._controlling is None:
+            self._controlling = self._made_admin()
+        return self._controlling
 
     async def ask(self, futures: Mapping[Any, Future[T]], where: str) -> T:
         """What an admin call for one thing gives."""
@@ -156,7 +167,7 @@ class Connection:
             is_wanted = renewal.is_due() or is_wanted
             if is_wanted and await self._is_taken(admin := self._made_admin()):
                 is_wanted = False
-                self.admin = admin
+                self.admin, self._controlling = admin, None
                 self.made += 1
                 await self._sender.exchange()
                 get_logger().info("new certificates are used", brokers=self.address.shown)
@@ -173,7 +184,9 @@ class Connection:
         return True
 
     def _made_admin(self) -> AdminClient:
-        return AdminClient(self.config | {"error_cb": self._troubled})
+        # The client would wait a minute for one answer before it takes another connection.
+        own = {"error_cb": self._troubled, "socket.timeout.ms": round(1_000 * self.request_s)}
+        return AdminClient(self.config | own)
 
     def _troubled(self, error: KafkaError) -> None:
         if isinstance(translated(error, ""), UnavailableError):
