@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from lockstep.bus import Accepted, Bus, LogName
+from lockstep.bus.memory import MemoryBus
 from lockstep.control import AppView, Mark, UnitView, send_mark
 from lockstep.control.units import places_of
 from lockstep.events import (
@@ -124,3 +125,17 @@ class Unit:
 def units_of(bus: Bus, view: AppView) -> list[Unit]:
     """Of a layout."""
     return [Unit(bus, one.log) for one in view.units]
+
+
+class OldLists(MemoryBus):
+    """One of its servers is behind: its lists leave out what was made since, and name what was
+    removed since. It counts how often it was asked."""
+
+    unheard: frozenset[LogName] = frozenset()
+    removed: frozenset[LogName] = frozenset()
+    lists = 0
+
+    async def logs(self, app: str) -> Sequence[LogName]:
+        """As that server knows them."""
+        self.lists += 1
+        return sorted({*await super().logs(app), *self.removed} - self.unheard)

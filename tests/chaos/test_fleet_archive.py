@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
 from lockstep.bus import LogName
@@ -12,20 +11,9 @@ from lockstep.clock import SystemClock
 from lockstep.events import Operation, OutputId, OutputRecord, OutputRow
 from tests.chaos.fleet_archive import FleetArchive
 from tests.contract.patience import PATIENCE_S
+from tests.fleets import OldLists
 
 APP = LogName("Fleet", since_ms=5)
-
-
-class Forgetful(MemoryBus):
-    """Leaves out what it has not heard of, and counts how often it was asked."""
-
-    unheard: frozenset[LogName] = frozenset()
-    lists = 0
-
-    async def logs(self, app: str) -> Sequence[LogName]:
-        """Without those."""
-        self.lists += 1
-        return [one for one in await super().logs(app) if one not in self.unheard]
 
 
 def unit(layout: int, partition: int) -> LogName:
@@ -44,7 +32,7 @@ async def test_copies_follow_logs_that_lists_leave_out_and_end_with_removed_ones
     tmp_path: Path,
 ) -> None:
     """A log that is there is copied on; one that was removed does not hold up those made since."""
-    bus = Forgetful(MemoryCarrier(SystemClock()))
+    bus = OldLists(MemoryCarrier(SystemClock()))
     await bus.input_log(APP)
     await publish(bus, unit(1, 0), 1)
     await publish(bus, unit(1, 1), 1)

@@ -39,7 +39,7 @@ def create(address: str, topic: str, partitions: int, **config: str) -> None:
 def leaderless(address: str) -> set[str]:
     """Topics of which a partition has no leader now."""
     admin = AdminClient({"bootstrap.servers": address})
-    topics = admin.list_topics(timeout=30).topics.items()
+    topics = admin.list_topics(timeout=TIMEOUT_S).topics.items()
     return {
         name for name, told in topics if any(one.leader < 0 for one in told.partitions.values())
     }

@@ -264,25 +264,12 @@ async def test_statements_and_new_rows_of_a_file(
                 await cluster.start("publisher-2", **setting)
             file.run(f"INSERT INTO sweets VALUES ({number + 2}, 'sweet {number}')")
             data = [1 + number % 2, 1.0] if number % 10 else [99, 1.0]
-            await deposited(cluster, app, number, data)
+            await cluster.send_once(app, "Deposit", data, key=f"deposit-{number}")
         made = await answers(cluster, app, "Deposited", 40)
         assert [records for _, records in made] == [int(bool(n % 10)) for n in range(40)]
         assert file.run("SELECT sum(balance) FROM purses") == [(36.5,)]
         seen = await answers(cluster, app, "Seen", 40)
         assert seen == [(number + 2, f"sweet {number}") for number in range(40)]
-
-
-async def deposited(cluster: Cluster, app: str, number: int, data: list[Any]) -> None:
-    """Once, whichever receiver answers."""
-
-    async def taken() -> bool:
-        try:
-            status, _ = await post(cluster, app, "Deposit", data, key=f"deposit-{number}")
-        except OSError:
-            return False
-        return bool(status == 200)
-
-    await until(taken, f"deposit {number}")
 
 
 async def answers(cluster: Cluster, app: str, stream: str, count: int) -> list[tuple[Any, ...]]:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from http import HTTPStatus
-
-import aiohttp
 
 from tests.integration.services.cluster import Cluster, until
 from tests.integration.services.conftest import Start
@@ -39,21 +35,8 @@ async def numbers(cluster: Cluster, app: str, count: int) -> list[int]:
 
 async def sent(cluster: Cluster, app: str, first: int, end: int) -> None:
     """Numbers, each in a request of its own; sent again under its key if a receiver dies."""
-    path = f"/v1/apps/{app}/streams/In/events"
-
-    async def accepted(number: int) -> bool:
-        key = {"Idempotency-Key": f"number-{number}"}
-        try:
-            status, answer = await cluster.call(
-                "POST", "receiver", path, json=[[number]], headers=key
-            )
-        except aiohttp.ClientConnectionError:
-            return False
-        assert status in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE), answer
-        return status == HTTPStatus.OK
-
     for number in range(first, end):
-        await until(partial(accepted, number), f"{number} is accepted")
+        await cluster.send_once(app, "In", [[number]], key=f"number-{number}")
 
 
 async def test_rows_at_the_presenter_are_events_of_another_app_each_once(

@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lockstep.bus import LogName, OutputEntry
+from lockstep.bus import OutputEntry
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.control import AppView, MergedOutputs, group_and_layout
 from lockstep.control.merging import merged
 from lockstep.events import OutputRecord, OutputRow
 from lockstep.events.outputs import in_columns
-from tests.fleets import Unit, fleet_view, row, single_view, units_of
+from tests.fleets import OldLists, Unit, fleet_view, row, single_view, units_of
 
 LAYOUTS = ((2, 4, 0), (3, 6, 30), (4, 3, 55))
 """(number, partitions, behind which position it begins)."""
@@ -284,20 +284,10 @@ async def test_no_entry_reaches_over_a_stop() -> None:
         assert (await reader.last()) == 8
 
 
-class Forgetful(MemoryBus):
-    """One of its servers has not heard of some logs, and says what it knows."""
-
-    unheard: frozenset[LogName] = frozenset()
-
-    async def logs(self, app: str) -> Sequence[LogName]:
-        """Without those."""
-        return [one for one in await super().logs(app) if one not in self.unheard]
-
-
 async def test_a_log_that_a_list_leaves_out_is_read_all_the_same() -> None:
     """The rows of the former layout are given out, since its logs are asked for one by one."""
     async with world() as made:
-        made.bus = bus = Forgetful(MemoryCarrier(made.clock))
+        made.bus = bus = OldLists(MemoryCarrier(made.clock))
         view, units, wanted = await fleet_of_layouts(made, random.Random(1))
         bus.unheard = frozenset(one.log for one in view.former[1:])
         begin = LAYOUTS[-2][2]
@@ -305,27 +295,17 @@ async def test_a_log_that_a_list_leaves_out_is_read_all_the_same() -> None:
         assert rows_in(found) == [each for each in wanted if each.id.position > begin]
 
 
-class Stale(MemoryBus):
-    """One of its servers lists what was removed since."""
-
-    removed: tuple[LogName, ...] = ()
-
-    async def logs(self, app: str) -> Sequence[LogName]:
-        """With those."""
-        return sorted({*await super().logs(app), *self.removed})
-
-
 async def test_a_removed_log_that_is_still_listed_is_not_made_anew() -> None:
     """By nobody who reads the layouts that are left."""
     async with world() as made:
-        made.bus = bus = Stale(MemoryCarrier(made.clock))
+        made.bus = bus = OldLists(MemoryCarrier(made.clock))
         view, units, wanted = await fleet_of_layouts(made, random.Random(2))
         older = [one for one in await bus.logs("A") if group_and_layout(one.group)[1] == 2]
         for name in older:
             await bus.remove_logs(name)
-        bus.removed = tuple(older)
+        bus.removed = frozenset(older)
         begin = LAYOUTS[1][2]
         found = await made.read(made.reader(view), begin, END, units)
         assert rows_in(found) == [each for each in wanted if each.id.position > begin]
-        bus.removed = ()
+        bus.removed = frozenset()
         assert not set(older) & set(await bus.logs("A"))

@@ -81,14 +81,7 @@ class Broker:
 
         async def make() -> None:
             replicas = self.connection.limits.replicas
-            new = NewTopic(topic, partitions, replicas, config=dict(config))
-            controlling = self.connection.controlling
-            futures = controlling.create_topics([new], request_timeout=self._timeout_s)
-            try:
-                await asyncio.wrap_future(futures[topic])
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                    raise translated(error.args[0], topic) from error
+            await self._make(NewTopic(topic, partitions, replicas, config=dict(config)))
 
         async def seen() -> None:
             if not await self._has_leader(topic):
@@ -103,7 +96,8 @@ class Broker:
         now other brokers may not have heard, and one whose brokers are away has no leader."""
         if await self.connection.persistently(lambda: self._has_leader(topic)):
             return False
-        return await self.connection.persistently(lambda: self._could_be_made(topic))
+        new = NewTopic(topic, 1, 1)
+        return await self.connection.persistently(lambda: self._make(new, trial=True))
 
     async def remove(self, topic: str) -> None:
         """Idempotent; nobody finds it any more when this returns, but at a broker that is far
@@ -193,20 +187,19 @@ class Broker:
 
         return await self.connection.persistently(attempt)
 
-    async def _could_be_made(self, topic: str) -> bool:
-        # The request to make one goes to the controller; this one makes nothing.
-        new = NewTopic(topic, 1, 1)
+    async def _make(self, new: NewTopic, *, trial: bool = False) -> bool:
+        """Whether there was none before, as the controller says. On trial nothing is made."""
         futures = self.connection.controlling.create_topics(
-            [new], validate_only=True, request_timeout=self._timeout_s
+            [new], validate_only=trial, request_timeout=self._timeout_s
         )
         try:
-            await asyncio.wrap_future(futures[topic])
+            await asyncio.wrap_future(futures[new.topic])
         except KafkaException as error:
             code = error.args[0].code()
             if code == KafkaError.TOPIC_ALREADY_EXISTS:
                 return False
-            if code != KafkaError.POLICY_VIOLATION:
-                raise translated(error.args[0], topic) from error
+            if not trial or code != KafkaError.POLICY_VIOLATION:
+                raise translated(error.args[0], new.topic) from error
         return True
 
     async def _has_leader(self, topic: str) -> bool:

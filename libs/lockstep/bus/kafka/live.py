@@ -190,7 +190,7 @@ class Live:
         sent = self._connection.send(
             self.topic, payload, where=subject, headers=given, key=subject.encode()
         )
-        sent.add_done_callback(partial(self._is_lost, subject))
+        sent.add_done_callback(partial(self._note_loss, subject))
 
     async def listen(self, pattern: str, listener: Listener) -> Callable[[], object]:
         """Hears from its return on, until what it gives is called."""
@@ -258,12 +258,12 @@ class Live:
             return
 
         def ended(done: asyncio.Future[int]) -> None:
-            if self._is_lost(self.topic, done):
+            if self._note_loss(self.topic, done):
                 box.failed(wanted)
 
         sent.add_done_callback(ended)
 
-    def _is_lost(self, subject: str, done: asyncio.Future[int]) -> bool:
+    def _note_loss(self, subject: str, done: asyncio.Future[int]) -> bool:
         if done.cancelled():
             return True
         if error := done.exception():

@@ -15,6 +15,7 @@ from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.live import Feed, Live, Message
 from lockstep.bus.kafka.names import topic_of
 from lockstep.bus.kafka.window import Raw
+from lockstep.bus.losses import Losses
 from lockstep.bus.subscriptions import QueuedSubscription
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.telemetry import get_logger
@@ -41,6 +42,7 @@ class Requests:
         self._answering: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(connection.limits.max_concurrent_responses)
         self._limit_messages = connection.limits.subscription_queue_messages
+        self._losses = Losses(world.clock)
         self._log = get_logger()
 
     async def make(self) -> None:
@@ -71,8 +73,9 @@ class Requests:
 
         def asked(message: Message) -> None:
             if len(self._answering) >= self._limit_messages:
-                self._log.warning("a question was lost: too many wait", subject=subject)
+                self._losses.lost(subject, "too many questions wait")
                 return
+            self._losses.passed()
             task = asyncio.get_running_loop().create_task(self._answer(message, handler))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
