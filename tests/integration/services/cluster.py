@@ -281,23 +281,6 @@ class Cluster:
         assert status == 200, answer
         return answer
 
-    async def send_once(self, app: str, stream: str, data: Any, key: str) -> None:
-        """Sends JSON, again under its key if a receiver dies over it, until one takes it."""
-        path = f"/v1/apps/{app}/streams/{stream}/events"
-        headers = {"Idempotency-Key": key}
-
-        async def taken() -> bool:
-            try:
-                status, answer = await self.call(
-                    "POST", "receiver", path, json=data, headers=headers
-                )
-            except aiohttp.ClientConnectionError:
-                return False
-            assert status in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE), answer
-            return status == HTTPStatus.OK
-
-        await until(taken, f"{key} is taken")
-
     async def published(self, app: str) -> list[OutputRow]:
         """All rows that the output log holds now; those that come meanwhile are not waited for."""
         log = await self.watcher.bus.output_log(await log_of(self.watcher, app))
@@ -326,6 +309,24 @@ class Cluster:
         ids = [row.id for row in rows]
         assert ids == sorted(set(ids))
         return rows
+
+
+async def send_once(cluster: Cluster, app: str, stream: str, data: Any, key: str) -> None:
+    """Sends JSON, again under its key if a receiver dies over it, until one takes it."""
+    path = f"/v1/apps/{app}/streams/{stream}/events"
+    headers = {"Idempotency-Key": key}
+
+    async def taken() -> bool:
+        try:
+            status, answer = await cluster.call(
+                "POST", "receiver", path, json=data, headers=headers
+            )
+        except aiohttp.ClientConnectionError:
+            return False
+        assert status in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE), answer
+        return status == HTTPStatus.OK
+
+    await until(taken, f"{key} is taken")
 
 
 async def table(cluster: Cluster, query: str) -> list[tuple[Any, ...]]:

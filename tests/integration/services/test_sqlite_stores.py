@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.services.cluster import CLOCK, Cluster, until
+from tests.integration.services.cluster import CLOCK, Cluster, send_once, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.tables_of_others import (
     agrees_with,
@@ -264,7 +264,7 @@ async def test_statements_and_new_rows_of_a_file(
                 await cluster.start("publisher-2", **setting)
             file.run(f"INSERT INTO sweets VALUES ({number + 2}, 'sweet {number}')")
             data = [1 + number % 2, 1.0] if number % 10 else [99, 1.0]
-            await cluster.send_once(app, "Deposit", data, key=f"deposit-{number}")
+            await send_once(cluster, app, "Deposit", data, key=f"deposit-{number}")
         made = await answers(cluster, app, "Deposited", 40)
         assert [records for _, records in made] == [int(bool(n % 10)) for n in range(40)]
         assert file.run("SELECT sum(balance) FROM purses") == [(36.5,)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import Cluster, send_once, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.test_pausing import state, tell
 
@@ -36,7 +36,7 @@ async def numbers(cluster: Cluster, app: str, count: int) -> list[int]:
 async def sent(cluster: Cluster, app: str, first: int, end: int) -> None:
     """Numbers, each in a request of its own; sent again under its key if a receiver dies."""
     for number in range(first, end):
-        await cluster.send_once(app, "In", [[number]], key=f"number-{number}")
+        await send_once(cluster, app, "In", [[number]], key=f"number-{number}")
 
 
 async def test_rows_at_the_presenter_are_events_of_another_app_each_once(
