@@ -14,7 +14,7 @@ from lockstep_services.processor.lead.leadership import Leadership
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
-from lockstep_services.processor.replica.standby import HOT, candidates, takers
+from lockstep_services.processor.replica.standby import HOT, candidates, nobody_takes, takers
 from lockstep_services.processor.revise.revisions import REFUSED, RevisionLoop
 
 FLUSH_LIMIT_MS: Final = 10_000
@@ -108,12 +108,11 @@ class Commands:
         return True
 
     async def _hand_over(self, node: str | None) -> CommandAnswer:
-        ready = candidates(self._site.others())
-        if node is not None and node not in ready:
-            return CommandAnswer(False, f"'{node}' is no ready standby")
+        others = self._site.others()
+        ready = [each for each in candidates(others) if node in (None, each)]
         if not ready:
-            return CommandAnswer(False, "there is no ready standby")
-        chosen = node or ready[0]
+            return nobody_takes(others, node)
+        chosen = ready[0]
         await self._let_catch_up(chosen)
         self._fold.pause()
         try:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.control import AppView, GroupStatus, Heartbeat
+from lockstep.control import AppView, CommandAnswer, GroupStatus, Heartbeat
 from lockstep.events import Position
 from lockstep.settings import ProcessorSettings
 
@@ -88,6 +88,22 @@ def candidates(others: Sequence[tuple[Heartbeat, GroupStatus]]) -> list[str]:
         (one.standby != HOT, beat.node) for beat, one in others if one.ready and one.role != ACTIVE
     ]
     return [node for _, node in sorted(found)]
+
+
+def nobody_takes(
+    others: Sequence[tuple[Heartbeat, GroupStatus]], node: str | None
+) -> CommandAnswer:
+    """Why the lead cannot be handed to that node, or to anybody: a standby that is on its way is
+    ready in a moment, so the same command may succeed then.
+    """
+    late = [
+        f"'{beat.node}' is not ready yet, it is {one.log_end - one.position} records behind"
+        for beat, one in sorted(others, key=lambda other: other[0].node)
+        if node in (None, beat.node)
+    ]
+    if late:
+        return CommandAnswer(False, "; ".join(late), retryable=True)
+    return CommandAnswer(False, f"'{node}' is no standby of it" if node else "there is no standby")
 
 
 def takers(others: Sequence[tuple[Heartbeat, GroupStatus]], version: str) -> list[str]:

@@ -8,6 +8,7 @@ from lockstep_services.processor.replica.standby import (
     candidates,
     defers,
     is_ready,
+    nobody_takes,
 )
 
 
@@ -35,6 +36,21 @@ def test_a_lead_is_handed_to_a_hot_standby_before_a_warm_one() -> None:
         status("syncing", ready=False),
     ]
     assert candidates(list(zip(beats, groups, strict=True))) == ["c", "a"]
+
+
+def test_who_asks_for_a_hand_over_hears_whether_to_ask_again() -> None:
+    """Of a standby that is on its way, yes; where there is none, no."""
+    beats = [Heartbeat(node, "processor", "", 0, 1) for node in ("b", "a")]
+    others = list(zip(beats, [status("syncing", ready=False)] * 2, strict=True))
+    late = "is not ready yet, it is 4 records behind"
+    found = nobody_takes(others, None)
+    assert (found.message, found.retryable) == (f"'a' {late}; 'b' {late}", True)
+    found = nobody_takes(others, "b")
+    assert (found.message, found.retryable) == (f"'b' {late}", True)
+    found = nobody_takes(others, "c")
+    assert (found.message, found.retryable) == ("'c' is no standby of it", False)
+    found = nobody_takes([], None)
+    assert (found.message, found.retryable) == ("there is no standby", False)
 
 
 def test_a_hot_standby_is_ready_once_it_has_been_at_the_end_it_began_with() -> None:
