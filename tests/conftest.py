@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from lockstep.embedded import EmbeddedServers, prepare_spark_environment
@@ -27,6 +29,15 @@ LONG = ("servers", "spark", "processes")
 
 SPARK_TIMEOUT_S = 400
 """The first test of a worker starts Spark: seconds on an idle machine, minutes on a crowded one."""
+
+
+@pytest.fixture(autouse=True)
+def log_lines() -> Iterator[None]:
+    """Log lines go to standard error, as the product's do: what a command answers in the same
+    process is on standard output alone. What a test or a command configures is undone."""
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -45,11 +45,6 @@ async def simulate(cluster: Cluster, *words: str, token: str = "") -> Result:
     return await asyncio.to_thread(CliRunner().invoke, command, [*given, "simulate", *words])
 
 
-def said(done: Result) -> str:
-    """What the command said, without the log lines of the services in this process."""
-    return "".join(line for line in done.output.splitlines(keepends=True) if not line[:4].isdigit())
-
-
 async def taken(cluster: Cluster, stream: str) -> list[tuple[int, tuple[Any, ...]]]:
     """Time and values of each event of a stream, as the input log has them."""
     found = []
@@ -95,14 +90,14 @@ async def test_a_random_feed_and_a_csv_arrive_once_and_in_order(
         await cluster.deploy(APP)
         one = ("Fed", "--stream", "Reading", "--random", str(rules), "--seed", "7")
         done = await simulate(cluster, *one, "--rate", "2000", "--for", "100ms")
-        assert (done.exit_code, said(done)) == (0, "Reading: done, sent 200 events\n")
+        assert (done.exit_code, done.stdout) == (0, "Reading: done, sent 200 events\n")
         rows = [data for _, data in await taken(cluster, "Reading")]
         assert [n for _, _, n in rows] == list(range(1, 201))
         assert {room for room, _, _ in rows} == {"attic", "hall"}
         assert all(15 <= celsius <= 35 for _, celsius, _ in rows)
         done = await simulate(cluster, "Fed", "--setup", str(both), "--seed", "3", "--json")
         assert done.exit_code == 2
-        reading, door = json.loads(said(done))["feeds"]
+        reading, door = json.loads(done.stdout)["feeds"]
         assert reading["sent"] + reading["refused"] == 40
         assert reading["refused"] > 0
         assert "n: " in reading["reason"]
@@ -131,7 +126,7 @@ async def test_rows_of_a_database_are_read_and_nothing_is_changed_there(
             cluster, *given, "--table", "readings", "--time-column", "at", "--speed", "50",
             "--keep-times",
         )  # fmt: skip
-        assert (done.exit_code, said(done)) == (0, "Reading: done, sent 3 events\n")
+        assert (done.exit_code, done.stdout) == (0, "Reading: done, sent 3 events\n")
         began = 1_772_352_000_000
         assert await taken(cluster, "Reading") == [
             (began + 1_000, ("attic", 31.25, 1)), (began + 2_000, ("hall", 20.5, 2)),
@@ -139,7 +134,7 @@ async def test_rows_of_a_database_are_read_and_nothing_is_changed_there(
         ]  # fmt: skip
         select = "select 'cellar' as room, celsius, n from readings where n > 1 -- the rest;"
         done = await simulate(cluster, *given, "--select", select, "--rate", "1000")
-        assert (done.exit_code, said(done)) == (0, "Reading: done, sent 2 events\n")
+        assert (done.exit_code, done.stdout) == (0, "Reading: done, sent 2 events\n")
         for body, status, says in (
             ({"select": "delete from readings returning 1"}, 400, "syntax error"),
             ({"select": DROPS}, 400, "multiple commands"),
@@ -211,7 +206,7 @@ async def test_who_may_not_deploy_everywhere_gets_no_row_of_a_database(
             cluster, *given, "--random", str(rules), "--limit", "3", "--rate", "1000",
             token=tokens["operate", "*"],
         )  # fmt: skip
-        assert (done.exit_code, said(done)) == (0, "Reading: done, sent 3 events\n")
+        assert (done.exit_code, done.stdout) == (0, "Reading: done, sent 3 events\n")
 
 
 async def test_a_receiver_that_is_behind_holds_a_feed_up_and_nothing_is_lost(

@@ -159,7 +159,7 @@ async def test_an_input_log_that_was_lost_takes_nothing_until_the_app_is_purged(
             nonlocal said
             status, answer = await cluster.call("POST", "receiver", path, json={"a": 1})
             assert status == 503, answer
-            said += capsys.readouterr().out
+            said += capsys.readouterr().err
             gone = "no such log" in answer["detail"] and "--purge" in answer["hint"]
             return gone and "an app has lost its input log" in said
 

@@ -201,7 +201,7 @@ async def test_strangers_are_told_of_now_and_then(capsys: pytest.CaptureFixture[
         place.strangers.note(SUBJECT, Unproven.NONE)
     await place.clock.advance_ms(TOLD_APART_MS)
     place.strangers.note(SUBJECT, Unproven.NONE)
-    told = [line for line in capsys.readouterr().out.splitlines() if "was not heard" in line]
+    told = [line for line in capsys.readouterr().err.splitlines() if "was not heard" in line]
     assert len(told) == 2, told
     assert "others=499" in told[1]
     assert "give the process the secret" in told[0]

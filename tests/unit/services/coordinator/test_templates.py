@@ -133,7 +133,7 @@ async def test_by_command(tmp_path: Path) -> None:
             given = ["--url", doors.url, "--token", CLUSTER, "templates", *arguments]
             done = await asyncio.to_thread(CliRunner().invoke, command, given)
             assert done.exit_code == 0, done.output
-            return done.output
+            return done.stdout
 
         assert "kept Big ones" in await run("put", str(file))
         assert "started Mine: least=5, kind=b" in await run("start", "Big ones", "Mine", "kind=b")
