@@ -8,7 +8,6 @@ the same.
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import socket
 import sys
@@ -26,6 +25,7 @@ from lockstep.frame.audit import AuditTrail
 from lockstep.frame.callers import Callers, Passwords
 from lockstep.frame.context import Context, Service, Wire
 from lockstep.frame.footprint import UNKNOWN, FootprintMeter
+from lockstep.frame.garbage import Garbage
 from lockstep.frame.health import Readiness, answering
 from lockstep.frame.holders import HolderWatch
 from lockstep.frame.loop import run
@@ -339,7 +339,7 @@ async def _until_signalled(
         loop.add_signal_handler(number, asked, number)
     await run_together(
         services, settings, stop=stop, clock=clock, tail=tail,
-        on_ready=lambda _: gc.freeze(),  # what is loaded stays: no collection goes through it again
+        on_ready=lambda _: Garbage(clock).begin(),
     )  # fmt: skip
 
 
