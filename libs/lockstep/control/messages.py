@@ -62,7 +62,9 @@ PAST_FAILED: Final = "failed"
 PAST_NONE: Final = "none"
 
 
-class PastStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+# Thousands of these come with each heartbeat, and no cycle can be in them: the collector need not
+# look (gc=False).
+class PastStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How far a replica has folded the past that its app is to begin with, in which desired state
     (`generation`).
 
@@ -99,7 +101,7 @@ class PastStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.phase in (PAST_FOLDING, PAST_GOING_OVER)
 
 
-class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+class GroupStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How one replica of one (app, group, partition) is doing.
 
     `settled`: all outputs up to this input position are durable, as far as this replica knows.
@@ -167,7 +169,7 @@ class GroupStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         return max(0, self.log_end - self.position)
 
 
-class SinkStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+class SinkStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How far a sink has delivered an output log, and what keeps it from going on.
 
     `rows_per_s`: what it has taken lately. `latency_p50_ms`, `latency_p99_ms`: of those rows, from

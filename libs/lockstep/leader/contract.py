@@ -11,7 +11,9 @@ PROCESS_ENDS = "."
 """A token is the id of the process that acquired, this, and what is unique in that process."""
 
 
-class Lease(msgspec.Struct, frozen=True):
+# A thousand of these are made at each renewal, and no cycle can be in them: the collector need not
+# look (gc=False).
+class Lease(msgspec.Struct, frozen=True, gc=False):
     """`holder` may lead `resource` until `expires_at_monotonic_ms` on its own monotonic clock.
 
     `token` is unique per acquisition: renew and release act only on the acquisition they name.
@@ -24,7 +26,7 @@ class Lease(msgspec.Struct, frozen=True):
     expires_at_monotonic_ms: int
 
 
-class Held(msgspec.Struct, frozen=True):
+class Held(msgspec.Struct, frozen=True, gc=False):
     """Somebody else holds it. Without a `token` it is reserved for `holder`, who is yet to come."""
 
     holder: str

@@ -25,6 +25,9 @@ class Reading:
     p99_ms: int = 0
 
 
+NOTHING: Final = Reading()
+
+
 @dataclass(slots=True)
 class _Window:
     since_ms: int
@@ -52,6 +55,8 @@ class Recent:
         """Of the window now and the one before it."""
         self._turn(now_ms)
         before, now = self._before, self._now
+        if not before.count and not now.count:
+            return NOTHING
         span_ms = max(1_000, now_ms - before.since_ms)
         times = sorted([*before.times.items(), *now.times.items()])
         per_s = round((before.count + now.count) * 1_000 / span_ms, 1)

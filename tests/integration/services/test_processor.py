@@ -172,6 +172,34 @@ async def test_revisions_are_taken_verified_and_the_log_is_trimmed(cluster_of: S
         assert [row.data for row in rows] == expected(sent + 5)
 
 
+async def test_an_app_that_nothing_happens_to_is_stored_once(cluster_of: Start) -> None:
+    """When it begins; its neighbour, with each event, again and again."""
+    quick = {"LOCKSTEP_PROCESSOR__SNAPSHOT_INTERVAL_MS": "100"}
+    async with cluster_of("coordinator", "processor-1", "receiver", **quick) as cluster:
+        text = "@app:name('Idle') define stream In (k string, v int); "
+        idle = await cluster.deploy(f"{text} from In select k insert into Out;")
+        busy = await cluster.deploy(COUNT.format(name="Busy"))
+        (begun,) = await revisions_of(cluster.watcher, idle)
+        seen: set[int] = set()
+        sent = 0
+
+        async def again() -> bool:
+            nonlocal sent
+            await feed(cluster, busy, sent, 1)
+            sent += 1
+            seen.update(one.position for one in await revisions_of(cluster.watcher, busy))
+            return len(seen) > 5
+
+        await until(again, "some revisions of the busy one")
+        assert [one.id for one in await revisions_of(cluster.watcher, idle)] == [begun.id]
+        await feed(cluster, idle, 0, 1)
+
+        async def stored() -> bool:
+            return any(one.position for one in await revisions_of(cluster.watcher, idle))
+
+        await until(stored, "a revision with its first event")
+
+
 async def test_an_upgrade_keeps_the_state_that_fits(cluster_of: Start) -> None:
     """The same window under another query text: one position for both replicas, no row twice."""
     nodes = ("coordinator", "processor-1", "processor-2", "receiver")

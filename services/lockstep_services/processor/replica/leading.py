@@ -99,8 +99,12 @@ class Reach:
     @property
     def is_ready(self) -> bool:
         """It could take over soon."""
+        return self.is_ready_at(self.progress)
+
+    def is_ready_at(self, progress: Progress) -> bool:
+        """The same, of what is known already."""
         wanted = self.running.wanted
-        return is_ready(wanted.standby, self.progress, wanted.settings)
+        return is_ready(wanted.standby, progress, wanted.settings)
 
     @property
     def may_fold(self) -> bool:

@@ -38,6 +38,7 @@ class Replica:
         """For heartbeats."""
         name, running, last = self.site.name, self.running, self.published.last_id
         engine, generation, progress = running.engine, running.generation, self.reach.progress
+        ready, full = self.reach.is_ready_at(progress), self._full()
         now_ms, folding_ms = self.site.clock.monotonic_ms(), self.reach.folding_ms
         events_per_s, busy_permille = self.reach.effort.read(now_ms, folding_ms=folding_ms)
         passed = self.published.recent.read(now_ms) if self.lead.is_active else Reading()
@@ -47,7 +48,7 @@ class Replica:
             partition=name.partition,
             version=engine.version,
             deployed_ms=generation.life.deployed_ms,
-            role=self._role(),
+            role=self._role(ready=ready),
             position=engine.position,
             log_end=max(self.reach.log_end, engine.position),
             epoch=self.lead.epoch,
@@ -55,10 +56,10 @@ class Replica:
             published=None if last is None else f"{last.position}.{last.ordinal}",
             held_rows=len(engine.outbox),
             state_rows=engine.state_rows,
-            state_full=self._full() is not None,
-            ready=self.reach.is_ready,
+            state_full=full is not None,
+            ready=ready,
             unfoldable=engine.unfoldable or 0,
-            trouble=engine.stopped or self._slow() or self._full() or self.trouble.text,
+            trouble=engine.stopped or self._slow() or full or self.trouble.text,
             began_empty=running.began_empty,
             behind_ms=progress.behind_ms,
             generation=generation.life.number,
@@ -98,10 +99,10 @@ class Replica:
         position = self.running.engine.position
         return f"the slice behind position {position} has taken {took_ms} ms so far"
 
-    def _role(self) -> str:
+    def _role(self, *, ready: bool) -> str:
         if self.lead.is_active:
             return ACTIVE
-        if not self.reach.is_ready:
+        if not ready:
             return SYNCING
         me = self.site.node
         standby = [

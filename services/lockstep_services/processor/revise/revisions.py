@@ -31,6 +31,8 @@ from lockstep_services.processor.state.envelope import Contents, seal, unseal
 REFUSED: Final = "refused: "
 BEGINNING_LIMIT_MS: Final = 2_000
 BEGINNING_POLL_MS: Final = 20
+FIRST_TICK: Final = 1
+"""Where a new log has it: whoever begins anew folds it again in no time."""
 
 LARGE_SNAPSHOT_BYTES: Final = 16_777_216
 """From here on columns are restored where the app has some: an object per event of ten million
@@ -75,9 +77,13 @@ class RevisionLoop:
                 self._log.warning("no revision taken", error=str(error))
 
     def _is_due(self) -> bool:
-        """It is this replica's turn, and there is something new since the last one."""
+        """It is this replica's turn, and there is something new since the last one. The state in
+        which a generation begins is stored before it is claimed, and a new log begins with a tick.
+        """
         running = self._running
-        has_moved = (running.engine.position, running.generation) != self._last
+        position, generation = running.engine.position, running.generation
+        has_begun = position > max(generation.position, FIRST_TICK)
+        has_moved = has_begun and (position, generation) != self._last
         return has_moved and running.is_settled and self._is_taker()
 
     async def take(self) -> str:
