@@ -199,7 +199,9 @@ async def test_everybody_lists_and_revokes_what_is_theirs(doors: Doors) -> None:
     assert (await doors.ask(bob, "DELETE", f"/v1/tokens/{ids['hot']}"))[0] == 200
     _, mine = await doors.ask(ann, "GET", "/v1/tokens")
     for one in mine["tokens"]:
-        await doors.ask(again, "DELETE", f"/v1/tokens/{one['id']}")
+        path = f"/v1/tokens/{one['id']}"
+        if (await doors.ask(again, "DELETE", path))[0] == 401:  # the first one was its own
+            await doors.ask(ann, "DELETE", path)
     for shown in (ann, again):
         assert (await doors.ask(shown, "GET", "/v1/me"))[0] == 401
     assert len(await listed(ROOT)) == 3

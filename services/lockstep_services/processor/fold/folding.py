@@ -15,6 +15,7 @@ from lockstep.control import Gathering, UnitView
 from lockstep.control.endings import last_revision
 from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
+from lockstep.events.envelope import TickHeader
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from lockstep.telemetry import Level
@@ -228,6 +229,8 @@ class FoldLoop:
         with span:
             folded = await self._running.engine.fold(entries, upstream)
         self._reach.folding_since_ms = None
+        if not self._reach.took_more:
+            self._reach.took_more = any(not isinstance(each.header, TickHeader) for each in entries)
         self._reach.folded.set()
         self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events

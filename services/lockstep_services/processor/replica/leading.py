@@ -58,7 +58,8 @@ class Lead:
 class Reach:
     """Where a replica stands in the input log; `goal` is the log's end when it began. `ended` rings
     when the units of another layout go on behind what it has folded; `folded` with each slice.
-    `events`, `rows`: what has come of each input stream, and what each query gave, lately."""
+    `events`, `rows`: what has come of each input stream, and what each query gave, lately.
+    `took_more`: it has folded more than ticks."""
 
     site: Site
     running: Running
@@ -67,6 +68,7 @@ class Reach:
     log_end: Position
     behind: Behind = field(default_factory=Behind)
     folding_since_ms: int | None = None
+    took_more: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     folded: asyncio.Event = field(default_factory=asyncio.Event)
     effort: Effort = field(init=False)

@@ -82,7 +82,8 @@ class RevisionLoop:
         """
         running = self._running
         position, generation = running.engine.position, running.generation
-        has_begun = position > max(generation.position, FIRST_TICK)
+        is_more = position > FIRST_TICK or self._reach.took_more
+        has_begun = position > generation.position and is_more
         has_moved = has_begun and (position, generation) != self._last
         return has_moved and running.is_settled and self._is_taker()
 
