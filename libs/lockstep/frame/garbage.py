@@ -1,9 +1,9 @@
 """Keeps Python's cycle collector away from what lives on.
 
 A processor of a thousand apps holds some two million objects. A full collection goes through all of
-them, and all else in the process waits: 0.7 s, in which a lease of one second is lost. So what a
-full collection leaves is set aside, and the next one looks at what is new. Cycles among what was
-set aside are looked for now and then.
+them, and all else in the process waits: 0.7 to 1.2 s, as long as a lease lives. So what a full
+collection leaves is set aside, and the next one looks at what is new. Cycles among what was set
+aside are looked for now and then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ class Garbage:
 
     def begin(self) -> None:
         """What is loaded stays, and is set aside first."""
-        self._thorough_ms = self._clock.monotonic_ms()
         gc.freeze()
         gc.callbacks.append(self._told)
 

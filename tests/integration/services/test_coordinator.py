@@ -207,7 +207,7 @@ async def test_a_revision_that_cannot_be_stored_is_to_be_asked_for_again(
         status, answer = await cluster.asked(
             "POST", f"/v1/apps/{app}/handover", json={"node": "nobody"}
         )
-        assert (status, answer["detail"]) == (409, "'nobody' is no standby of it")
+        assert (status, answer["detail"]) == (409, "'nobody' is no standby of this app")
         way.refuse = False
 
         async def taken() -> Any:

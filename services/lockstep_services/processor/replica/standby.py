@@ -103,7 +103,8 @@ def nobody_takes(
     ]
     if late:
         return CommandAnswer(False, "; ".join(late), retryable=True)
-    return CommandAnswer(False, f"'{node}' is no standby of it" if node else "there is no standby")
+    why = f"'{node}' is no standby of this app" if node else "there is no standby"
+    return CommandAnswer(False, why)
 
 
 def takers(others: Sequence[tuple[Heartbeat, GroupStatus]], version: str) -> list[str]:

@@ -48,7 +48,7 @@ def test_who_asks_for_a_hand_over_hears_whether_to_ask_again() -> None:
     found = nobody_takes(others, "b")
     assert (found.message, found.retryable) == (f"'b' {late}", True)
     found = nobody_takes(others, "c")
-    assert (found.message, found.retryable) == ("'c' is no standby of it", False)
+    assert (found.message, found.retryable) == ("'c' is no standby of this app", False)
     found = nobody_takes([], None)
     assert (found.message, found.retryable) == ("there is no standby", False)
 
