@@ -54,6 +54,7 @@ class _Shard:
     state_rows: int = 0
     runs_seen: int = -1
     sent: blocks.Holder = field(default_factory=blocks.Holder)
+    received: blocks.Reader = field(default_factory=blocks.Reader)
 
     @property
     def preference(self) -> str | None:
@@ -156,6 +157,7 @@ class Workers:
             ]
             for shard, answer in zip(asked, self._send(asked, requests), strict=True):
                 shard.location = answer.location
+                shard.sent.take_back(answer.freed)
                 if answer.status == "refused":
                     raise _error(answer)
                 if answer.status in _GIVEN_UP:
@@ -164,7 +166,7 @@ class Workers:
                     self._on_unfit()
                     self.leave_columns(answer.message)
                     return self.ask(operation, entries=entries, text=text, first_only=first_only)
-                reply = _reply(answer)
+                reply = _reply(answer, shard.received)
                 if reply is None:
                     with_base.add(shard.index)
                     continue
@@ -243,6 +245,7 @@ class Workers:
             self.incarnation + 1,
             shard.index,
             len(self.shards),
+            shard.received.freed(),
         )
 
     def _send(
@@ -255,12 +258,12 @@ class Workers:
         return [wire.decode_answer(answer) for answer in self._slices.run(worker.serve, tasks)]
 
 
-def _reply(answer: wire.Answer) -> Reply | None:
+def _reply(answer: wire.Answer, received: blocks.Reader) -> Reply | None:
     """None when there is none: no state, or the worker died between its answer and now."""
     if answer.status != "done":
         return None
     try:
-        return answer, blocks.get(answer.block)
+        return answer, received.get(answer.block)
     except OSError:
         return None
 

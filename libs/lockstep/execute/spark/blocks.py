@@ -3,6 +3,9 @@ and the block is large, in anonymous shared memory that the other side maps.
 
 Shared memory belongs to the process that made it and is named through that process, so nothing is
 left behind when it dies. Each block is written once, by one process, before it is read.
+
+New memory is dear: the system clears each page, and maps it on both sides. So a reader tells which
+blocks nobody looks at any more, and their writer fills that memory again.
 """
 
 from __future__ import annotations
@@ -10,13 +13,23 @@ from __future__ import annotations
 import io
 import mmap
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 INLINE_MAX_BYTES = 64 * 1024
 """Smaller blocks travel inside the message: two copies cost less than a mapping."""
+
+MEMORIES_MAX: Final = 2
+"""That a writer keeps, and a reader has mapped: one is read while the other is written."""
+KEPT_MAX_BYTES: Final = 64 * 1024 * 1024
+"""Larger memory is not used again: it was for something that comes seldom."""
+KEPT_TIMES: Final = 4
+"""Nor is memory of more than so many times the size of what is written next."""
 
 ALIGNMENT = 64
 
@@ -53,58 +66,106 @@ Writing = Callable[[Any], None]
 once."""
 
 
+@dataclass(slots=True, eq=False)
+class _Memory:
+    """Of a writer. `number`: see Reader.freed. `is_free`: nobody reads it. `is_spent`: it shall not
+    be written again."""
+
+    descriptor: int
+    number: int
+    size_bytes: int = 0
+    is_free: bool = False
+    is_spent: bool = False
+
+
 class Holder:
-    """A block's writer, who keeps its memory as long as the reader may need it."""
+    """A block's writer, who keeps its memory as long as the reader may need it, and longer where it
+    can be used again."""
 
     def __init__(self) -> None:
-        self._descriptor: int | None = None
+        self._memories: list[_Memory] = []
+
+    def take_back(self, freed: Iterable[int]) -> None:
+        """The reader is done with these blocks (Reader.freed)."""
+        numbers = set(freed)
+        for each in self._memories:
+            each.is_free = each.is_free or each.number in numbers
 
     def put(self, parts: Sequence[Buffer | Writing], *, shared: bool) -> Block:
-        """The parts as a block; what this holder held before is gone."""
-        self.close()
+        """The parts as a block. The one in front of it, if it is still read, stays as it is."""
         if shared and any(map(callable, parts)):
             return self._put(parts)
         views = [memoryview(_whole(part)).cast("B") for part in parts]
-        if not shared or sum(padded(view.nbytes) for view in views) <= INLINE_MAX_BYTES:
-            pieces = [bytes(view) + bytes(padded(view.nbytes) - view.nbytes) for view in views]
-            return Block([view.nbytes for view in views], inline=b"".join(pieces))
-        return self._put(views)
+        if shared and sum(padded(view.nbytes) for view in views) > INLINE_MAX_BYTES:
+            return self._put(views)
+        self.close()
+        pieces = [bytes(view) + bytes(padded(view.nbytes) - view.nbytes) for view in views]
+        return Block([view.nbytes for view in views], inline=b"".join(pieces))
 
     def _put(self, parts: Sequence[Buffer | Writing]) -> Block:
-        self._descriptor = descriptor = os.memfd_create("lockstep")
-        file = _File(descriptor)
+        memory = self._taken()
+        file = _File(memory.descriptor)
         sizes = []
         for part in parts:
-            start = file.size
+            start = file.size_bytes
             if callable(part):
                 part(file)
             else:
                 file.write(part)
-            sizes.append(file.size - start)
-            file.size = start + padded(sizes[-1])
-        os.ftruncate(descriptor, file.size)
-        return Block(sizes, path=f"/proc/{os.getpid()}/fd/{descriptor}")
+            sizes.append(file.size_bytes - start)
+            file.size_bytes = start + padded(sizes[-1])
+        if file.size_bytes > memory.size_bytes:
+            os.ftruncate(memory.descriptor, file.size_bytes)
+            memory.size_bytes = file.size_bytes
+        memory.is_spent = memory.size_bytes > min(KEPT_MAX_BYTES, KEPT_TIMES * file.size_bytes)
+        return Block(sizes, path=f"/proc/{os.getpid()}/fd/{memory.descriptor}")
+
+    def _taken(self) -> _Memory:
+        """Memory that nobody reads, as the newest."""
+        for each in [each for each in self._memories if each.is_spent]:
+            self._drop(each)
+        found = next((each for each in self._memories if each.is_free), None)
+        if found is not None:
+            self._memories.remove(found)
+            found.is_free = False
+        else:
+            while len(self._memories) >= MEMORIES_MAX:
+                self._drop(self._memories[0])
+            descriptor = os.memfd_create("lockstep")
+            found = _Memory(descriptor, os.fstat(descriptor).st_ino)
+        self._memories.append(found)
+        return found
+
+    def _drop(self, memory: _Memory) -> None:
+        self._memories.remove(memory)
+        os.close(memory.descriptor)
 
     def close(self) -> None:
-        """Gives the memory back as soon as nobody maps it any more."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        """Gives all memory back as soon as nobody maps it any more."""
+        while self._memories:
+            self._drop(self._memories[0])
 
 
 class _File:
-    """Shared memory that is written from its beginning on."""
+    """Shared memory that is written from its beginning on. Arrow takes it for a file."""
+
+    closed = False
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self.size = 0
+        self.size_bytes = 0
 
-    def write(self, data: Buffer, /) -> None:
+    def write(self, data: Buffer, /) -> int:
         view = memoryview(data).cast("B")
+        size = view.nbytes
         while view.nbytes:
-            written = os.pwrite(self._descriptor, view, self.size)
+            written = os.pwrite(self._descriptor, view, self.size_bytes)
             view = view[written:]
-            self.size += written
+            self.size_bytes += written
+        return size
+
+    def flush(self) -> None:
+        """Nothing waits here."""
 
 
 def _whole(part: Buffer | Writing) -> Buffer:
@@ -115,25 +176,63 @@ def _whole(part: Buffer | Writing) -> Buffer:
     return memory.getbuffer()
 
 
-def get(block: Block) -> list[memoryview]:
-    """The parts of a block, in place. Raises OSError when the memory is gone with its owner."""
-    if block.path is not None and block.total_bytes:
-        whole = _mapped(block.path, block.total_bytes)
-    else:
-        whole = memoryview(block.inline or b"")
-    parts = []
-    at = 0
-    for size in block.sizes:
-        parts.append(whole[at : at + size])
-        at += padded(size)
-    return parts
+@dataclass(slots=True, eq=False)
+class _Mapped:
+    """Of a reader. All views of the block hang on `root`; None: it is told that they are gone."""
+
+    whole: mmap.mmap
+    root: weakref.ref[Any] | None
 
 
-def _mapped(path: str, size: int) -> memoryview:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        populate = getattr(mmap, "MAP_POPULATE", 0)
-        flags = mmap.MAP_SHARED | populate
-        return memoryview(mmap.mmap(descriptor, size, flags=flags, prot=mmap.PROT_READ))
-    finally:
-        os.close(descriptor)
+class Reader:
+    """Of one writer's blocks. Memory that comes again is mapped already."""
+
+    def __init__(self) -> None:
+        self._mapped: dict[int, _Mapped] = {}
+
+    def get(self, block: Block) -> list[memoryview]:
+        """The parts of a block, in place. They stay as they are for as long as anybody has them.
+        OSError when the memory is gone with its owner."""
+        if block.path is not None and block.total_bytes:
+            whole = self._view(block.path, block.total_bytes)
+        else:
+            self._mapped.clear()  # the writer needs no memory now
+            whole = memoryview(block.inline or b"")
+        parts = []
+        at = 0
+        for size in block.sizes:
+            parts.append(whole[at : at + size])
+            at += padded(size)
+        return parts
+
+    def freed(self) -> list[int]:
+        """The numbers of blocks that nobody here looks at any more, each once. A number is that of
+        the system for this memory, which no other has while it is mapped."""
+        found = []
+        for number, each in self._mapped.items():
+            if each.root is not None and each.root() is None:
+                each.root = None
+                found.append(number)
+        return found
+
+    def _view(self, path: str, size_bytes: int) -> memoryview:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            status = os.fstat(descriptor)
+            known = self._mapped.pop(status.st_ino, None)
+            if known is not None and len(known.whole) >= size_bytes:
+                whole = known.whole
+            else:
+                whole = _mapped(descriptor, status.st_size)
+        finally:
+            os.close(descriptor)
+        root = np.frombuffer(whole, np.uint8)
+        self._mapped[status.st_ino] = _Mapped(whole, weakref.ref(root))
+        while len(self._mapped) > MEMORIES_MAX:
+            del self._mapped[next(iter(self._mapped))]
+        return memoryview(root.data)
+
+
+def _mapped(descriptor: int, size_bytes: int) -> mmap.mmap:
+    flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+    return mmap.mmap(descriptor, size_bytes, flags=flags, prot=mmap.PROT_READ)

@@ -8,6 +8,7 @@ worker worked in columns; observations and values of on-demand queries are in th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ from lockstep.execute.columnar.folding import Exported
 from lockstep.execute.columnar.joined_shards import joined_rows
 from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.execute.spark import blocks
 from lockstep.execute.spark.blocks import Block
 from lockstep.execute.spark.location import Location
 from lockstep.operators import state
@@ -91,7 +93,8 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     `positions`), snapshot, query (`text`), playback (`text`: its settings as JSON), which
     makes the state another `incarnation`, the one that `becomes` says. `shard` of
     `shards` tells which keys of the app's partitions are the worker's. `base` is sent only when
-    the worker does not hold the state; its parts come first in the block.
+    the worker does not hold the state; its parts come first in the block. `freed`: blocks of
+    answers that the driver is done with.
     """
 
     operation: str
@@ -108,6 +111,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     becomes: int = 0
     shard: int = 0
     shards: int = 1
+    freed: list[int] = []
 
 
 class ColumnsHead(msgspec.Struct, array_like=True, frozen=True):
@@ -133,7 +137,8 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     user's error with `line` and `column`; `kind` event: values that do not fit; `kind` snapshot).
     The block's parts: rows, observations, data, snapshot, then one per `columns`, then one per
     `places`, which a shard tells of its columns. `splits`: the app can be cut into shards.
-    `state_rows`: see execute.contract.CountsRows; `work`: see execute.contract.TellsWork.
+    `state_rows`: see execute.contract.CountsRows; `work`: see execute.contract.TellsWork. `freed`:
+    blocks of requests that the worker is done with.
     """
 
     status: str
@@ -154,6 +159,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     state_rows: int = 0
     work: dict[str, tuple[int, int]] = {}
     poisoned: int | None = None
+    freed: list[int] = []
 
 
 ROWS, OBSERVATIONS, DATA, SNAPSHOT, COLUMNS = range(5)
@@ -167,8 +173,10 @@ _request_decoder = msgspec.msgpack.Decoder(Request)
 _answer_decoder = msgspec.msgpack.Decoder(Answer)
 
 
-def encode(message: Request | Answer) -> bytes:
-    """A request or an answer as bytes."""
+def encode(message: Request | Answer, *, freed: Sequence[int] = ()) -> bytes:
+    """A request or an answer as bytes; `freed` is put into it."""
+    if freed:
+        message = msgspec.structs.replace(message, freed=list(freed))
     return _encoder.encode(message)
 
 
@@ -245,8 +253,9 @@ def decode_faults(faults: Sequence[WireFault]) -> tuple[EventFault, ...]:
     )
 
 
-def encode_columns(columns: OutputColumns) -> pa.Buffer:
-    """Output columns as an Arrow stream."""
+def encode_columns(columns: OutputColumns) -> blocks.Buffer | blocks.Writing:
+    """Output columns as an Arrow stream. Many are written where they shall be, with no copy in
+    between."""
     # "@" is not part of any name of the language.
     extras: dict[str, Any] = {
         "@position": columns.positions,
@@ -260,10 +269,16 @@ def encode_columns(columns: OutputColumns) -> pa.Buffer:
     arrays = [*columns.batch.columns, *map(pa.array, extras.values())]
     names = [*columns.batch.schema.names, *extras]
     batch = pa.RecordBatch.from_arrays(arrays, names=names)
+    if batch.nbytes > blocks.INLINE_MAX_BYTES:
+        return partial(_write, batch)
     sink = pa.BufferOutputStream()
+    _write(batch, sink)
+    return sink.getvalue()
+
+
+def _write(batch: pa.RecordBatch, sink: Any) -> None:
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return sink.getvalue()
 
 
 def decode_columns(head: ColumnsHead, part: Any) -> OutputColumns:
@@ -321,8 +336,7 @@ def encode_places(exported: Exported) -> pa.Buffer:
     names = [str(i) for i in range(len(arrays))]
     batch = pa.RecordBatch.from_arrays([pa.array(each) for each in arrays], names=names)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    _write(batch, sink)
     return sink.getvalue()
 
 

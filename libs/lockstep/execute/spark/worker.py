@@ -38,7 +38,7 @@ from lockstep.siddhiql import SiddhiQLError
 class Held:
     """An app state in this worker; `incarnation` changes when the driver restored another state.
 
-    `answered` keeps the memory of the last answer until the next request, when the driver has it.
+    `answered` keeps the memory of answers until the driver has looked at them.
     """
 
     executor: LocalExecutor
@@ -47,6 +47,8 @@ class Held:
 
 
 _held: dict[str, Held] = {}
+_readers: dict[str, blocks.Reader] = {}
+"""Of each instance's requests."""
 _plans = Plans()
 HELD_INSTANCES_MAX = 4_096
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
@@ -57,7 +59,11 @@ def serve(payloads: Iterable[bytes]) -> Iterator[bytes]:
     """The function that Spark maps over a partition: one request in, one answer out."""
     _keep_memory()
     for payload in payloads:
-        yield wire.encode(answer(wire.decode_request(payload)))
+        request = wire.decode_request(payload)
+        given = answer(request)
+        # Now that the request is done, nobody looks at it but what the state took of it.
+        reader = _readers.get(request.instance)
+        yield wire.encode(given, freed=[] if reader is None else reader.freed())
     garbage.settle()
 
 
@@ -68,7 +74,8 @@ def answer(request: wire.Request) -> wire.Answer:
     _limit_memory(request.app.memory_max_bytes)
     for instance in request.gone:
         _forget(instance)
-    parts = blocks.get(request.block)
+    reader = _readers.setdefault(request.instance, blocks.Reader())
+    parts = reader.get(request.block)
     try:
         held = _state_for(request, parts)
         if held is None:
@@ -132,6 +139,7 @@ def _state_for(request: wire.Request, parts: Sequence[Any]) -> Held | None:
 
 
 def _forget(instance: str) -> None:
+    _readers.pop(instance, None)
     held = _held.pop(instance, None)
     if held is not None:
         held.answered.close()
@@ -172,6 +180,7 @@ def _done(
     snapshot: bytes | blocks.Writing = b"",
 ) -> wire.Answer:
     executor = held.executor
+    held.answered.take_back(request.freed)
     columns = () if result is None else result.columns
     rows = b"" if result is None or columns else wire.encode_rows(result.rows)
     observations = wire.encode_observations(executor.take_observations())

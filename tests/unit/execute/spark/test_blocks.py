@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lockstep.execute.spark import blocks
@@ -36,7 +38,7 @@ def test_parts_come_back_aligned(parts: list[Any], shared: bool) -> None:
     """Inside the message or mapped, in one piece or in several."""
     holder = blocks.Holder()
     block = holder.put(parts, shared=shared)
-    found = blocks.get(block)
+    found = blocks.Reader().get(block)
     expected = []
     for part in parts:
         if callable(part):
@@ -50,12 +52,79 @@ def test_parts_come_back_aligned(parts: list[Any], shared: bool) -> None:
     holder.close()
 
 
-@pytest.mark.skipif(not blocks.can_share(), reason="this machine has no memory to share by name")
+shares = pytest.mark.skipif(
+    not blocks.can_share(), reason="this machine has no memory to share by name"
+)
+
+
+def memory_of(block: blocks.Block) -> int:
+    """The system's number for it."""
+    assert block.path is not None
+    return os.stat(block.path).st_ino
+
+
+@shares
 def test_what_was_mapped_outlives_its_writer() -> None:
-    """The next block is other memory."""
-    holder = blocks.Holder()
-    (first,) = blocks.get(holder.put([written(LARGE)], shared=True))
-    (second,) = blocks.get(holder.put([written(LARGE[::-1])], shared=True))
+    """The next block is other memory while somebody looks at this one."""
+    holder, reader = blocks.Holder(), blocks.Reader()
+    (first,) = reader.get(holder.put([written(LARGE)], shared=True))
+    holder.take_back(reader.freed())
+    (second,) = reader.get(holder.put([written(LARGE[::-1])], shared=True))
+    holder.take_back(reader.freed())
+    (third,) = reader.get(holder.put([LARGE[1:] + b"x"], shared=True))
     holder.close()
     assert bytes(first) == LARGE
     assert bytes(second) == LARGE[::-1]
+    assert bytes(third) == LARGE[1:] + b"x"
+
+
+@shares
+def test_memory_that_nobody_looks_at_is_filled_again() -> None:
+    """It is told once, and mapped once, also where it has to grow."""
+    holder, reader = blocks.Holder(), blocks.Reader()
+    block = holder.put([LARGE], shared=True)
+    (first,) = reader.get(block)
+    array = pa.py_buffer(first[100:200])
+    del first
+    assert reader.freed() == []
+    assert array.to_pybytes() == LARGE[100:200]
+    del array
+    freed = reader.freed()
+    assert freed == [memory_of(block)]
+    assert reader.freed() == []
+    holder.take_back(freed)
+    for content in (LARGE[::-1], 2 * LARGE, LARGE):
+        again = holder.put([content], shared=True)
+        assert memory_of(again) == freed[0]
+        (found,) = reader.get(again)
+        assert bytes(found) == content
+        del found
+        holder.take_back(reader.freed())
+    holder.close()
+
+
+@shares
+def test_memory_that_is_much_too_large_goes() -> None:
+    """After a large block small ones do not keep its memory."""
+    holder, reader = blocks.Holder(), blocks.Reader()
+    large = memory_of(holder.put([LARGE * blocks.KEPT_TIMES * 2], shared=True))
+    holder.take_back([large])
+    assert memory_of(holder.put([LARGE], shared=True)) == large
+    holder.take_back([large])
+    small = holder.put([LARGE], shared=True)
+    assert memory_of(small) != large
+    (found,) = reader.get(small)
+    assert bytes(found) == LARGE
+    holder.put([b"small"], shared=True)
+    with pytest.raises(OSError, match="No such file"):
+        blocks.Reader().get(small)
+
+
+@shares
+def test_a_writer_keeps_two_memories_at_most() -> None:
+    """A reader that never says that it is done holds nobody up."""
+    holder = blocks.Holder()
+    made = [holder.put([LARGE], shared=True) for _ in range(5)]
+    there = [each for each in made if each.path is not None and os.path.exists(each.path)]
+    assert len({each.path for each in there}) == blocks.MEMORIES_MAX
+    holder.close()
