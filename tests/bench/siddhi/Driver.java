@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 
@@ -22,7 +23,8 @@ import java.util.Map;
  * Runs one app on Siddhi and sends it what files hold, by commands on standard input.
  *
  * `open FILE`: the app's text; answers `open` or why not. `send FILE TOGETHER`: records of events, each with its stream, TOGETHER at a time.
- * Answers `NANOSECONDS ROWS`. Events are made before the clock runs. `close` ends the app.
+ * Answers `NANOSECONDS ROWS`. Events are made before the clock runs. `decode FILE TOGETHER` does the same, but makes each record's events of its
+ * bytes while the clock runs. `close` ends the app.
  */
 public final class Driver {
 
@@ -49,7 +51,12 @@ public final class Driver {
             String[] words = line.split(" ");
             switch (words[0]) {
                 case "open" -> answers.println(open(Files.readString(Path.of(words[1]))));
-                case "send" -> answers.println(send(read(Path.of(words[1])), Integer.parseInt(words[2])));
+                case "send" -> {
+                    List<Sent> records = new ArrayList<>();
+                    read(Path.of(words[1])).forEachRemaining(records::add);
+                    answers.println(send(records.iterator(), Integer.parseInt(words[2])));
+                }
+                case "decode" -> answers.println(send(read(Path.of(words[1])), Integer.parseInt(words[2])));
                 case "close" -> {
                     runtime.shutdown();
                     answers.println("closed");
@@ -80,10 +87,11 @@ public final class Driver {
         return "open";
     }
 
-    private String send(List<Sent> records, int together) throws InterruptedException {
+    private String send(Iterator<Sent> records, int together) throws InterruptedException {
         rows = 0;
         long begun = System.nanoTime();
-        for (Sent record : records) {
+        while (records.hasNext()) {
+            Sent record = records.next();
             if (together == 1) {
                 for (Event event : record.events) {
                     record.handler.send(event);
@@ -100,23 +108,34 @@ public final class Driver {
         return System.nanoTime() - begun + " " + rows;
     }
 
-    /** Of each record: its stream, the count, the times, and a column for each attribute. */
-    private List<Sent> read(Path file) throws IOException {
+    /** The file is read at once, a record's events are made when they are asked for. */
+    private Iterator<Sent> read(Path file) throws IOException {
         ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
-        List<Sent> found = new ArrayList<>();
-        while (bytes.hasRemaining()) {
-            String stream = text(bytes, bytes.getInt());
-            Event[] events = new Event[bytes.getInt()];
-            List<Attribute> attributes = runtime.getStreamDefinitionMap().get(stream).getAttributeList();
-            for (int at = 0; at < events.length; at++) {
-                events[at] = new Event(bytes.getLong(), new Object[attributes.size()]);
+        return new Iterator<>() {
+            @Override
+            public boolean hasNext() {
+                return bytes.hasRemaining();
             }
-            for (int number = 0; number < attributes.size(); number++) {
-                fill(events, number, attributes.get(number).getType(), bytes);
+
+            @Override
+            public Sent next() {
+                return record(bytes);
             }
-            found.add(new Sent(runtime.getInputHandler(stream), events));
+        };
+    }
+
+    /** Of each record: its stream, the count, the times, and a column for each attribute. */
+    private Sent record(ByteBuffer bytes) {
+        String stream = text(bytes, bytes.getInt());
+        Event[] events = new Event[bytes.getInt()];
+        List<Attribute> attributes = runtime.getStreamDefinitionMap().get(stream).getAttributeList();
+        for (int at = 0; at < events.length; at++) {
+            events[at] = new Event(bytes.getLong(), new Object[attributes.size()]);
         }
-        return found;
+        for (int number = 0; number < attributes.size(); number++) {
+            fill(events, number, attributes.get(number).getType(), bytes);
+        }
+        return new Sent(runtime.getInputHandler(stream), events);
     }
 
     /** A column of texts is their lengths, then their bytes. */
@@ -144,9 +163,10 @@ public final class Driver {
 
     /** Texts that come again are one object, so their hashes are reckoned once. */
     private String once(String text) {
-        if (texts.size() < MAX_TEXTS) {
-            texts.putIfAbsent(text, text);
+        String known = texts.get(text);
+        if (known == null && texts.size() < MAX_TEXTS) {
+            texts.put(text, text);
         }
-        return texts.getOrDefault(text, text);
+        return known == null ? text : known;
     }
 }

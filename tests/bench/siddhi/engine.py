@@ -57,13 +57,15 @@ class Siddhi:
         if (said := self._ask(f"open {file}")) != "open":
             raise NotInSiddhiError(said)
 
-    def send(self, entries: Sequence[EncodedEntry], together: int) -> Taken:
-        """All events of the records, so many in one call."""
+    def send(self, entries: Sequence[EncodedEntry], together: int, *, decodes: bool) -> Taken:
+        """All events of the records, so many in one call; `decodes`: they are made of their bytes
+        within the time."""
         file = self._folder / f"events-{next(self._files)}"
         with file.open("wb") as written:
             for entry in entries:
                 written.write(bytes_of(entry))
-        nanoseconds, rows = self._ask(f"send {file} {together}").split()
+        command = "decode" if decodes else "send"
+        nanoseconds, rows = self._ask(f"{command} {file} {together}").split()
         file.unlink()
         return Taken(int(nanoseconds) / 1e9, int(rows))
 
