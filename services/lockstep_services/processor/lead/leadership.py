@@ -82,6 +82,7 @@ class Leadership:
         self._on_begin = on_begin
         self._on_end = on_end
         self._state: State = START
+        self._naps_long = False
         self._rules = Rules(
             renew_every_ms=LOOK_TTLS * self._leader.lease_ttl_ms,
             acquire_every_ms=LOOK_TTLS * self._leader.lease_ttl_ms,
@@ -114,6 +115,9 @@ class Leadership:
                     self._log_lane.put_nowait(instruction)
                 case _:
                     self._lease_lane.put_nowait(instruction)
+        # What is to be tried again soon does not wait for the end of a long nap.
+        if self._naps_long and self._nap_ms(waits_to_be_told=True) == TICK_MS:
+            self._lead.tick_due.set()
 
     async def run(self) -> None:
         """Until cancelled; what `before_claim` raises comes out."""
@@ -179,9 +183,14 @@ class Leadership:
             if self._isolation.is_cut_off():
                 self.tell(facts.Isolated())
             waits = self._reach.is_ready and self._turn.has_come()
-            nap_ms = nap(self._state, self._clock.monotonic_ms(), waits_to_be_told=waits)
+            nap_ms = self._nap_ms(waits_to_be_told=waits)
+            self._naps_long = nap_ms > TICK_MS
             await wait_set(self._lead.tick_due, self._clock, nap_ms)
+            self._naps_long = False
             self._lead.tick_due.clear()
+
+    def _nap_ms(self, *, waits_to_be_told: bool) -> int:
+        return nap(self._state, self._clock.monotonic_ms(), waits_to_be_told=waits_to_be_told)
 
     def _lost(self) -> None:
         """The lease server knows our lease no more."""
