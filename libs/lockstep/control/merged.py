@@ -54,12 +54,21 @@ class _Stage:
 class MergedOutputs:
     """One reader of one app. `run` in a task beside whoever reads.
 
-    No entry has rows of more than `entry_rows` unless one position has.
+    No entry has rows of more than `entry_rows` unless one position has. `is_kept`: nothing is
+    forgotten behind the position where this reader is, if it is anywhere. Others begin where
+    nothing is missing, as far as what is left tells.
     """
 
     def __init__(
-        self, bus: Bus, view: AppView, clock: Clock, *, entry_rows: int = ENTRY_ROWS
+        self,
+        bus: Bus,
+        view: AppView,
+        clock: Clock,
+        *,
+        entry_rows: int = ENTRY_ROWS,
+        is_kept: bool = False,
     ) -> None:
+        self._is_kept = is_kept
         self._bus = bus
         self._view = view
         self._clock = clock
@@ -167,7 +176,8 @@ class MergedOutputs:
         at, begin = max((one for one in begins if one[1] <= after), default=first)
         layout = layouts[at]
         starts = [after, begin]
-        if layout.number != OWN_LOG:  # there rows bear the numbers that they have for good
+        # In the app's own log rows bear the numbers that they have for good.
+        if layout.number != OWN_LOG and not (self._is_kept and after):
             starts += [await complete_behind(await self._bus.output_log(n)) for n in layout.tails]
         rows = max(LEAST_HELD_ROWS, HELD_ROWS // len(layout.tails))
         start = max(starts)

@@ -35,7 +35,8 @@ class FleetLog:
     def __init__(self, bus: Bus, view: AppView, clock: Clock, *, entry_rows: int) -> None:
         self._bus = bus
         self._view = view
-        self._merged = MergedOutputs(bus, view, clock, entry_rows=entry_rows)
+        # Logs are trimmed up to the sinks' cursors at most.
+        self._merged = MergedOutputs(bus, view, clock, entry_rows=entry_rows, is_kept=True)
         self._own: OutputLog | None = None
         self._has_ended = False
         self.run = self._merged.run

@@ -31,9 +31,9 @@ class World:
         self.bus = MemoryBus(MemoryCarrier(self.clock))
         self._tasks: list[asyncio.Task[None]] = []
 
-    def reader(self, view: AppView, entry_rows: int = 7) -> MergedOutputs:
+    def reader(self, view: AppView, entry_rows: int = 7, *, is_kept: bool = False) -> MergedOutputs:
         """Under way."""
-        found = MergedOutputs(self.bus, view, self.clock, entry_rows=entry_rows)
+        found = MergedOutputs(self.bus, view, self.clock, entry_rows=entry_rows, is_kept=is_kept)
         self._tasks.append(asyncio.create_task(found.run()))
         return found
 
@@ -266,6 +266,25 @@ async def test_what_was_trimmed_in_some_of_the_logs_is_not_given_in_parts() -> N
         await (await made.bus.output_log(units[1].name)).trim(5)
         found = await made.read(made.reader(view), 0, 8, units)
         assert {one.id.position for one in rows_in(found)} == {5, 6, 7, 8}
+
+
+async def test_who_trimming_waits_for_misses_nothing_behind_its_place() -> None:
+    """A log whose next row stands far behind what it has forgotten: all in between is nobody's, and
+    other logs have rows there."""
+    async with world() as made:
+        view = fleet_view({"all": 2}, 1)
+        units = units_of(made.bus, view)
+        for unit in units:
+            await unit.begin(1, 0)
+        for position in range(1, 9):
+            await units[0].publish([row(position)])
+        for position in (1, 2, 7):
+            await units[1].publish([row(position)])
+        await (await made.bus.output_log(units[1].name)).trim(3)  # a claim, and two rows
+        kept = await made.read(made.reader(view, is_kept=True), 2, 8, units)
+        assert [one.id.position for one in rows_in(kept)] == [3, 4, 5, 6, 7, 7, 8]
+        anybody = await made.read(made.reader(view, is_kept=True), 0, 8, units)
+        assert [one.id.position for one in rows_in(anybody)] == [7, 7, 8]
 
 
 async def test_no_entry_reaches_over_a_stop() -> None:
