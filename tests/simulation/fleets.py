@@ -18,6 +18,7 @@ from lockstep.bus import LogName, input_subject, output_subject
 from lockstep.bus.subjects import log_name
 from lockstep.control import group_and_layout, log_of, unit_key
 from lockstep.control.endings import end_key
+from lockstep.control.merged import MergedOutputs
 from lockstep.control.units import group_in, place_of, places_of
 from lockstep.events import OutputRecord, OutputRow, Position, TickRecord
 from lockstep.plan.fleet import FleetPlan, fleet_of
@@ -251,18 +252,29 @@ def database(cluster: Cluster, logs: list[UnitLog]) -> Iterator[Violation]:
 
 
 def presenter(cluster: Cluster, logs: list[UnitLog]) -> Iterator[Violation]:
-    """The presenter shows the newest row of each stream."""
+    """The presenter shows the newest row of each stream, but for rows that it had not read when
+    others of their time were forgotten: it goes on behind those."""
     node = cluster.nodes.get("presenter-1")
     if node is None or not node.lives:
         return
     parts: Any = node.parts
     models = parts._feed.models(cluster.app)
+    begun = 0 if models is None else _begun(models.end, logs)
     for stream in SINKS.values():
         last = None if models is None else models.streams[stream].last_id
         shown = None if last is None else last.position
-        wanted = [row.id.position for row in _rows_of(logs, stream)][-1:]
+        rows = [row.id.position for row in _rows_of(logs, stream)]
+        wanted = [each for each in rows if each > begun or each <= (shown or 0)][-1:]
         if wanted and [shown] != wanted:
             yield Violation("presenter", f"shows {stream} of {shown} as the newest, not {wanted}")
+
+
+def _begun(end: Any, logs: list[UnitLog]) -> Position:
+    """Behind which position the reading began that `end` belongs to, where rows are forgotten."""
+    reading = getattr(end, "__self__", None)
+    if not isinstance(reading, MergedOutputs) or reading._stage is None:
+        return 0
+    return reading._stage.start if any(one.output.first_kept > 1 for one in logs) else 0
 
 
 def _rows_of(logs: list[UnitLog], stream: str) -> list[OutputRow]:
