@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lockstep.events import Operation, OutputId, OutputRecord, OutputRow
 from lockstep.events.codec import decode_output, encode_record
-from lockstep.events.outputs import RowsOfColumns, in_columns, joined
+from lockstep.events.outputs import RowsOfColumns, first_id, in_columns, joined, last_id
 
 IDS = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 6)), unique=True, max_size=16)
 VALUES = st.one_of(st.none(), st.integers(-(2**70), 2**70), st.text(max_size=3), st.booleans())
@@ -55,7 +55,13 @@ def test_what_was_cut_can_be_joined(given_rows: list[OutputRow], cuts: list[int]
 def test_how_many_are_up_to_an_identity(given_rows: list[OutputRow], p: int, o: int) -> None:
     """Whether there is a row of that identity or not."""
     last = OutputId(p, o)
-    assert in_columns(given_rows).up_to(last) == sum(row.id <= last for row in given_rows)
+    columns = in_columns(given_rows)
+    assert columns.up_to(last) == sum(row.id <= last for row in given_rows)
+    if given_rows:
+        ends = given_rows[0].id, given_rows[-1].id
+        assert (columns.first_id, columns.last_id) == ends
+        assert (first_id(columns), last_id(columns)) == ends
+        assert (first_id(given_rows), last_id(given_rows)) == ends
 
 
 @settings(deadline=None)

@@ -9,6 +9,7 @@ from lockstep.bus.contract import OutputTail
 from lockstep.bus.errors import RecordTooLargeError
 from lockstep.events import ClaimRecord, Generation, Life, OutputId, OutputRecord
 from lockstep.events.codec import encode_record
+from lockstep.events.outputs import first_id, last_id
 
 
 def may_follow(tail: OutputTail, record: OutputRecord | ClaimRecord) -> bool:
@@ -21,7 +22,7 @@ def may_follow(tail: OutputTail, record: OutputRecord | ClaimRecord) -> bool:
         return newer and may_begin(tail, new)
     if record.epoch < tail.epoch:
         return False
-    return not record.rows or tail.last_id is None or record.rows[0].id > tail.last_id
+    return not record.rows or tail.last_id is None or first_id(record.rows) > tail.last_id
 
 
 def may_begin(tail: OutputTail, generation: Generation | None) -> bool:
@@ -39,8 +40,8 @@ def tail_after(tail: OutputTail, record: OutputRecord | ClaimRecord, sequence: i
     if isinstance(record, ClaimRecord):
         generation = record.generation or tail.generation
         return OutputTail(sequence, record.epoch, tail.last_id, generation)
-    last_id = record.rows[-1].id if record.rows else tail.last_id
-    return OutputTail(sequence, record.epoch, last_id, tail.generation)
+    last = last_id(record.rows) if record.rows else tail.last_id
+    return OutputTail(sequence, record.epoch, last, tail.generation)
 
 
 def pieces(
@@ -57,16 +58,19 @@ def pieces(
         raise RecordTooLargeError(len(payload), limit_bytes, where=where)
     else:
         # As many as should do; a piece that is over it nevertheless is cut again.
-        share = max(1, len(record.rows) * limit_bytes * 7 // (len(payload) * 8))
-        share = min(share, (len(record.rows) + 1) // 2)
-        for start in range(0, len(record.rows), share):
-            rows = record.rows[start : start + share]
-            yield from pieces(replace(record, rows=rows), limit_bytes, where)
+        count = len(record.rows)
+        share = max(1, count * limit_bytes * 7 // (len(payload) * 8))
+        share = min(share, (count + 1) // 2)
+        for start in range(0, count, share):
+            part = replace(record, rows=record.rows[start : start + share])
+            if start + share < count:
+                part = replace(part, settled=0)  # more of its positions is to come
+            yield from pieces(part, limit_bytes, where)
 
 
-def id_text(last_id: OutputId | None) -> str:
+def id_text(last: OutputId | None) -> str:
     """An identity as text, for headers: `position.ordinal`, or nothing."""
-    return "" if last_id is None else f"{last_id.position}.{last_id.ordinal}"
+    return "" if last is None else f"{last.position}.{last.ordinal}"
 
 
 def id_of_text(text: str) -> OutputId | None:

@@ -33,6 +33,7 @@ class _Reading:
     name: LogName
     sequence: int | None = None
     last: Position = 0
+    settled: Position = 0
     held: deque[tuple[Position, RowsOfColumns]] = field(default_factory=deque)
     held_rows: int = 0
     doors_ms: deque[tuple[Position, int]] = field(default_factory=deque)
@@ -43,7 +44,8 @@ class Gathering:
 
     A bus that is away is waited for up to `patience_ms`: what was read stays, so that whoever folds
     it need not begin again. `moved` (one may be given) rings when more is complete. At most
-    `max_rows` of each log are held: who does not take them slows the reading down.
+    `max_rows` of each log are held: who does not take them slows the reading down. `open_log`: how
+    a log is opened, if not by the bus.
 
     `door_ms`: when the door took the oldest event of the rows taken last; 0: nobody knew. It hangs
     on how much was taken at once, and is for people alone.
@@ -60,10 +62,11 @@ class Gathering:
         streams: frozenset[str] | None = None,
         moved: asyncio.Event | None = None,
         patience_ms: int = 0,
+        open_log: Callable[[LogName], Awaitable[OutputLog]] | None = None,
     ) -> None:
+        self._open_log = open_log or bus.output_log
         self._patience_ms = patience_ms
         self._heard_ms = clock.monotonic_ms()
-        self._bus = bus
         self._clock = clock
         self._streams = streams
         self._max_rows = max_rows
@@ -98,10 +101,10 @@ class Gathering:
         return min(map(self._settled, self._readings))
 
     def _settled(self, reading: _Reading) -> Position:
-        """Marks tell of a log's end. Who is far behind it has all in front of the last row read,
-        as the rows of a log ascend."""
+        """Records tell of themselves, and marks of a log's end. All in front of the last row read
+        is here in any case, as the rows of a log ascend."""
         marked = self._marks.settled(reading.name, reading.sequence or 0)
-        return max(marked, reading.last - 1)
+        return max(marked, reading.settled, reading.last - 1)
 
     @property
     def held_rows(self) -> int:
@@ -147,7 +150,7 @@ class Gathering:
             self.moved.set()
 
     async def _read(self, reading: _Reading) -> None:
-        log = await self._bus.output_log(reading.name)
+        log = await self._open_log(reading.name)
         if reading.sequence is None:
             reading.sequence = await before_position(log, self._after)
         while True:
@@ -178,6 +181,7 @@ class Gathering:
                 continue
             rows = in_columns(entry.record.rows)
             last = reading.last = max(int(each.positions[-1]) for each in rows.columns)
+            reading.settled = max(reading.settled, entry.record.settled)
             door_ms = entry.record.door_ms
             if self._streams is not None:
                 rows = RowsOfColumns(each for each in rows.columns if each.stream in self._streams)

@@ -8,6 +8,7 @@ repeated, late, or come from a leader that has been deposed since.
 from __future__ import annotations
 
 import asyncio
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -82,5 +83,16 @@ class MarkWatch:
 
     def settled(self, log: LogName, sequence: int) -> Position:
         """Up to which position a reader who has read the log up to `sequence` has everything."""
-        marks = self._marks.get(log, [])
-        return max((mark.settled for mark in marks if mark.sequence <= sequence), default=0)
+        marks = self._marks.get(log)
+        if not marks:
+            return 0
+        read = [mark for mark in marks if mark.sequence <= sequence]
+        if len(read) > 1:
+            # Who reads on has no use for those that say less than the best one.
+            best = max(read, key=_settled)
+            marks[:] = [mark for mark in marks if mark is best or mark.sequence > sequence]
+            return best.settled
+        return read[0].settled if read else 0
+
+
+_settled = attrgetter("settled")

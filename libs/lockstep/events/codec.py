@@ -338,7 +338,8 @@ def decode_output(payload: bytes) -> OutputLogRecord:
         batch, extras = read_batch(body, part.batch)
         body = body[padded(part.batch.size_bytes) :]
         columns.append(_output_columns(part, batch, extras))
-    return OutputRecord(header.epoch, RowsOfColumns(columns), header.door_ms, header.trace)
+    told = header.door_ms, header.trace, header.settled
+    return OutputRecord(header.epoch, RowsOfColumns(columns), *told)
 
 
 def _claim_header(record: ClaimRecord) -> ClaimHeader:
@@ -412,7 +413,8 @@ def _encode_output(record: OutputRecord, schemas: Schemas) -> bytes:
         part, body = _encode_columns(columns)
         parts.append(part)
         bodies.append(body)
-    header = OutputHeader(record.epoch, tuple(parts), record.door_ms, record.trace)
+    told = record.door_ms, record.trace, record.settled
+    header = OutputHeader(record.epoch, tuple(parts), *told)
     return assembled(Kind.OUTPUT, header, bodies)
 
 

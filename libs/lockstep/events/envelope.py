@@ -123,6 +123,7 @@ class OutputHeader(msgspec.Struct, array_like=True, frozen=True):
     streams: tuple[StreamRows, ...]
     door_ms: int = 0
     trace: str = ""
+    settled: int = 0
 
 
 class ClaimHeader(msgspec.Struct, array_like=True, frozen=True):

@@ -165,8 +165,23 @@ class RowsOfColumns(Sequence[OutputRow]):
         found: list[int] = np.bincount(self._owners[:count], minlength=len(self.columns)).tolist()
         return found
 
+    @cached_property
+    def first_id(self) -> OutputId:
+        """Of the first row; there is one."""
+        return min(OutputId(int(each.positions[0]), int(each.ordinals[0])) for each in self.columns)
+
+    @cached_property
+    def last_id(self) -> OutputId:
+        """Of the last row; there is one."""
+        ends = (OutputId(int(each.positions[-1]), int(each.ordinals[-1])) for each in self.columns)
+        return max(ends)
+
     def up_to(self, last: OutputId) -> int:
         """How many rows have this identity or a smaller one."""
+        if not self.columns or last >= self.last_id:
+            return self._count
+        if last < self.first_id:
+            return 0
         return sum(each.up_to(last) for each in self.columns)
 
     def of_stream(self, name: str) -> RowsOfColumns:
@@ -186,6 +201,16 @@ class RowsOfColumns(Sequence[OutputRow]):
 
 
 NO_ROWS = RowsOfColumns(())
+
+
+def first_id(rows: Sequence[OutputRow]) -> OutputId:
+    """Of the first row; there is one. Of columns no row is made for it."""
+    return rows.first_id if isinstance(rows, RowsOfColumns) else rows[0].id
+
+
+def last_id(rows: Sequence[OutputRow]) -> OutputId:
+    """The same of the last row."""
+    return rows.last_id if isinstance(rows, RowsOfColumns) else rows[-1].id
 
 
 def numbers_within(positions: Longs) -> Longs:

@@ -108,13 +108,15 @@ class OutputRecord:
 
     On the hot path `rows` are columns (`lockstep.events.outputs.RowsOfColumns`).
     `door_ms`: when the door took the oldest event that they come from; 0: not told. `trace`: of
-    which trace the append is a part, as W3C's traceparent has it; empty: of none.
+    which trace the append is a part, as W3C's traceparent has it; empty: of none. `settled`: the
+    log has all rows of positions up to there with this record; 0: not told.
     """
 
     epoch: int
     rows: Sequence[OutputRow]
     door_ms: int = 0
     trace: str = ""
+    settled: Position = 0
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -188,6 +188,7 @@ class GroupRunner:
             max_rows=site.settings.processor.hold_back_max_outputs,
             streams=frozenset(feed.stream for feed in view.group.feeds),
             patience_ms=site.settings.processor.isolation_timeout_ms,
+            open_log=site.readings.open_output,
         )
 
     async def _prepare(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -145,15 +146,20 @@ async def test_a_record_over_the_limit_is_appended_in_pieces(world: World) -> No
     """All rows stand, in order, and the outcome tells the last sequence."""
     name = fresh_log()
     log = await world.bus.output_log(name)
-    outcome = await log.append(rows(1, 1, 40, "x" * 100_000), expected_sequence=0)
+    record = replace(rows(1, 1, 40, "x" * 100_000), settled=45)
+    outcome = await log.append(record, expected_sequence=0)
     assert isinstance(outcome, Accepted)
     assert outcome.sequence > 1
     assert await log.tail() == OutputTail(outcome.sequence, 1, OutputId(40, 0))
     positions: list[int] = []
+    settled: list[int] = []
     for entry in await read_on(log.read, 0, outcome.sequence):
         assert isinstance(entry.record, OutputRecord)
         positions += [row.id.position for row in entry.record.rows]
+        settled.append(entry.record.settled)
     assert positions == list(range(1, 41))
+    # All is there with the last piece, and not before.
+    assert (set(settled[:-1]), settled[-1]) == ({0}, 45)
 
 
 async def test_a_single_row_over_the_limit_is_an_error(world: World) -> None:

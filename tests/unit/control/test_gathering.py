@@ -87,6 +87,18 @@ async def test_nothing_is_complete_before_every_log_has_settled_it() -> None:
         assert positions(found, 5) == [[3], []]
 
 
+async def test_records_say_themselves_how_far_they_reach() -> None:
+    """No mark has to come."""
+    on = bus()
+    for name, position in ((ONE, 3), (TWO, 2)):
+        log = await on.output_log(name)
+        await log.append(OutputRecord(1, [row(position)], settled=5), expected_sequence=0)
+    async with gathering(on) as found:
+        await complete(found, on, 5)
+        assert found.complete_to == 5
+        assert positions(found, 5) == [[3], [2]]
+
+
 async def test_a_mark_counts_once_its_records_are_read() -> None:
     """A mark may come before the rows that it speaks of."""
     watch = MarkWatch(bus().topics, "A")

@@ -57,9 +57,16 @@ def test_an_output_record_bears_when_the_door_took_it() -> None:
     assert _read_as(_EarlierOutput, header).epoch == 3
 
 
+def test_an_output_record_says_how_far_the_log_has_settled() -> None:
+    """Of those who read it nobody else has to."""
+    found = decode_output(encode_record(OutputRecord(3, ROWS, settled=9)))
+    assert isinstance(found, OutputRecord)
+    assert found.settled == 9
+
+
 def test_what_an_earlier_release_wrote_bears_none() -> None:
     """Its headers are shorter."""
     _, header, _ = taken_apart(encode_record(OutputRecord(3, ROWS, 77, TRACE)))
     short = _EarlierOutput(header.epoch, header.streams)
     found = _read_as(OutputHeader, short)
-    assert (found.door_ms, found.trace) == (0, "")
+    assert (found.door_ms, found.trace, found.settled) == (0, "", 0)

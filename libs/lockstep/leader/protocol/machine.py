@@ -67,7 +67,9 @@ TRANSITIONS: Final[frozenset[tuple[type[State], type[State], type[facts.Fact]]]]
 
 def advance(state: State, fact: facts.Fact, rules: Rules) -> Step:
     """What follows from a fact."""
-    state = replace(state, own=state.own.after(fact))
+    own = state.own.after(fact)
+    if own is not state.own:
+        state = replace(state, own=own)
     following, instructions = _dispatch(state, fact, rules)
     way = (type(state), type(following), type(fact))
     if way[0] is not way[1] and way not in TRANSITIONS:

@@ -43,13 +43,13 @@ class Own:
         """With what the fact tells about the replica itself."""
         match fact:
             case facts.TimePassed(now_ms):
-                return replace(self, now_ms=now_ms)
+                return Own(now_ms, self.ready, self.defers, self.held)
             case facts.ReadinessChanged(ready):
                 return replace(self, ready=ready)
             case facts.DeferenceChanged(defers):
                 return replace(self, defers=defers)
             case facts.RowsHeld(up_to):
-                return replace(self, held=up_to)
+                return Own(self.now_ms, self.ready, self.defers, up_to)
             case _:
                 return self
 

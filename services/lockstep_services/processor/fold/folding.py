@@ -16,6 +16,7 @@ from lockstep.control.endings import last_revision
 from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.envelope import TickHeader
+from lockstep.events.outputs import last_id
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from lockstep.telemetry import Level
@@ -243,17 +244,17 @@ class FoldLoop:
         if result.writes:
             self.on_writes(result.writes)
         if result.rows:
-            self.on_rows(result.rows[-1].id)
+            self.on_rows(last_id(result.rows))
         if result.faults or not self._running.engine.outbox.is_empty:
             self._published.to_publish.set()
-        self._published.moved.set()
+        self._published.settle()
         for stream, number in _by_stream(entries).items():
             self._reach.events.passed(self._touched_ms, stream, number)
         self._count(folded, took_ms)
         door_ms = _door_ms(entries)
         if result.rows:
             traces = (span.carried,) if span.carried else ()
-            last = result.rows[-1].id.position
+            last = last_id(result.rows).position
             self._published.passing.folded(last, Passage(door_ms, traces))
         if self._lead.is_active:
             self._site.reached("folded", door_ms)

@@ -14,7 +14,7 @@ import msgspec
 
 from lockstep.bus import Accepted, DeadLetter, RecordTooLargeError
 from lockstep.events import OutputRecord, OutputRow, UnavailableError
-from lockstep.events.outputs import in_columns
+from lockstep.events.outputs import in_columns, last_id
 from lockstep.execute.contract import EventFault
 from lockstep.frame import wait_set
 from lockstep.leader.protocol import Permit, facts
@@ -41,6 +41,7 @@ class Publishing:
         self._lead = lead
         self._to_publish = published.to_publish
         self._passing = published.passing
+        self._published = published
         self._recent, self._rows = published.recent, published.rows
         self._trouble = trouble
         self._clock = site.clock
@@ -94,9 +95,11 @@ class Publishing:
         if not rows:
             # Trimmed meanwhile: the log knows more than we were told, so let it be read.
             return facts.AppendUnknown()
-        passage = self._passing.published(rows[-1].id.position)
+        last = last_id(rows)
+        passage = self._passing.published(last.position)
         span = self._site.traces.follow("publish", passage.traces, **self._site.labels)
-        record = OutputRecord(permit.epoch, rows, passage.door_ms, span.carried)
+        settled = self._running.engine.outbox.settled_with(last)
+        record = OutputRecord(permit.epoch, rows, passage.door_ms, span.carried, settled)
         try:
             with span:
                 outcome = await self._site.output.append(
@@ -106,13 +109,14 @@ class Publishing:
             return await self._too_large(permit, rows, error)
         if isinstance(outcome, Accepted):
             self._trouble.text = None
+            self._published.told = max(self._published.told, settled)
             self._site.count("lockstep_processor_outputs_total", len(rows))
             took_ms = self._site.reached("published", passage.door_ms)
             now_ms = self._clock.monotonic_ms()
             self._recent.passed(now_ms, len(rows), took_ms)
             for each in in_columns(rows).columns:
                 self._rows.passed(now_ms, each.stream, len(each))
-            return facts.AppendAccepted(outcome.sequence, rows[-1].id)
+            return facts.AppendAccepted(outcome.sequence, last)
         tail = outcome.tail
         if tail.epoch != permit.epoch:
             self._site.count("lockstep_processor_fenced_total")

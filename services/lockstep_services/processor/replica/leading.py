@@ -117,13 +117,14 @@ class Reach:
 @dataclass
 class Published:
     """What the output log has. `to_publish` rings for what is held back, `space` for room, `moved`
-    when more may be settled than was. `recent`: what this replica has appended; `rows`: of each
-    stream or table."""
+    when more is settled than this replica's records say, which is `told`. `recent`: what this
+    replica has appended; `rows`: of each stream or table."""
 
     site: Site
     running: Running
     lead: Lead
     last_id: OutputId | None = None
+    told: Position = 0
     passing: Passing = field(default_factory=Passing)
     to_publish: asyncio.Event = field(default_factory=asyncio.Event)
     space: asyncio.Event = field(default_factory=asyncio.Event)
@@ -155,4 +156,9 @@ class Published:
         settled = self.site.watch.settled(name.app, name.group, name.partition, generation)
         self.running.engine.outbox.published(last, settled=settled)
         self.space.set()
-        self.moved.set()
+        self.settle()
+
+    def settle(self) -> None:
+        """More may be settled than was."""
+        if self.running.engine.outbox.settled > self.told:
+            self.moved.set()

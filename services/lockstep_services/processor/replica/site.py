@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from lockstep.bus import InputLog, LogName, OutputLog
 from lockstep.clock import Clock, Randomness
@@ -57,8 +58,8 @@ class Site(Surroundings):
         """What the unit is called between services."""
         return unit_key(self.name)
 
-    @property
-    def labels(self) -> dict[str, str]:
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
         """For metrics and logs."""
         name = self.name
         return {"app": name.app, "group": name.group, "partition": str(name.partition)}

@@ -110,8 +110,9 @@ class AppEngine:
         self.next_due_ms: int | None = None
         self._engines = engines
         self._executor = executor
-        # Asked in every heartbeat, and finding out what an executor can do takes long.
+        # Asked in every heartbeat or slice, and finding out what an executor can do takes long.
         self._counting = executor if isinstance(executor, CountsRows) else None
+        self._telling = executor if isinstance(executor, TellsWork) else None
         self._offload = offload
         self._origin = origin
         self._lock = asyncio.Lock()
@@ -258,7 +259,7 @@ class AppEngine:
 
     def take_work(self) -> QueryWork:
         """What its queries did since the last call, as far as the executor tells."""
-        return self._executor.take_work() if isinstance(self._executor, TellsWork) else {}
+        return {} if self._telling is None else self._telling.take_work()
 
     @property
     def base_bytes(self) -> int:

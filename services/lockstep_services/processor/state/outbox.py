@@ -72,7 +72,7 @@ class Outbox:
         """The last row held back; None when there is none."""
         for held in reversed(self._slices):
             if len(held.rows) > held.start:
-                return held.rows[-1].id
+                return held.rows.last_id
         return None
 
     def next_rows(self, max_rows: int) -> RowsOfColumns:
@@ -85,6 +85,16 @@ class Outbox:
             taken.append(held.rows[held.start : held.start + left])
             left -= len(taken[-1])
         return joined(taken)
+
+    def settled_with(self, last: OutputId) -> Position:
+        """`settled` as it will be once the rows up to `last`, which are the next ones, are
+        published."""
+        found = self._settled
+        for held in self._slices:
+            if held.faults or (len(held.rows) > held.start and held.rows.last_id > last):
+                break
+            found = max(found, held.position)
+        return found
 
     def next_faults(self) -> tuple[EventFault, ...]:
         """Dead letters that have to be durable before the next rows can go out."""

@@ -49,6 +49,22 @@ def test_rows_known_to_be_published_are_not_held_when_they_come() -> None:
     assert [r.id for r in outbox.rows()] == [OutputId(5, 1)]
 
 
+def test_what_will_be_settled_with_the_next_rows() -> None:
+    """Slices whose rows are all among them, and those without rows behind those; a dead letter, or
+    a row that is left, ends it."""
+    outbox = Outbox()
+    outbox.add(3, (row(2), row(3)))
+    outbox.add(4, ())
+    outbox.add(6, (row(5), row(6)))
+    outbox.add(8, (row(8),), (fault(7),))
+    for last, settled in ((row(2), 0), (row(3), 4), (row(5), 4), (row(6), 6), (row(8), 6)):
+        assert outbox.settled_with(last.id) == settled
+    outbox.published(OutputId(5, 0))
+    assert outbox.settled_with(OutputId(6, 0)) == 6
+    outbox.published(OutputId(6, 0))
+    assert outbox.settled == 6
+
+
 def test_an_empty_slice_settles_at_once_unless_others_wait() -> None:
     """Nothing to publish means nothing to wait for, in order."""
     outbox = Outbox()

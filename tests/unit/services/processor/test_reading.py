@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockstep.bus import InputLog, LogName
+from lockstep.bus import InputLog, LogName, OutputLog
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
-from lockstep.events import Position, TickRecord, UnavailableError
+from lockstep.events import (
+    OutputId,
+    OutputRecord,
+    OutputRow,
+    Position,
+    TickRecord,
+    UnavailableError,
+)
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep_services.processor.replica.reading import SharedReadings
 
@@ -133,6 +141,34 @@ async def test_a_state_that_is_further_than_the_others() -> None:
     assert await some(logs[1], 5) == [6]
     assert await some(logs[0], 5) == [6]
     assert bus.together.given == 1
+
+
+async def test_an_output_log_is_read_together_too() -> None:
+    """By those who wait for what comes; who looks for its place in the log does so alone."""
+    there = MemoryBus(MemoryCarrier(SystemClock()))
+    opened: list[AsyncMock] = []
+
+    class Outputs:
+        async def output_log(self, name: LogName) -> OutputLog:
+            log = await there.output_log(name)
+            opened.append(AsyncMock(wraps=log.read))  # counts, and reads the real log
+            log.read = opened[-1]  # type: ignore[method-assign]
+            return log
+
+    writer = await there.output_log(NAME)
+    readings = SharedReadings(Outputs(), SystemClock(), 10**6)  # type: ignore[arg-type]
+    logs = [await readings.open_output(NAME) for _ in range(3)]
+    limits = {"max_records": 10, "max_bytes": 10**6}
+    waiting = [asyncio.create_task(log.read(0, **limits, wait_ms=5_000)) for log in logs]
+    await asyncio.sleep(0)
+    row = OutputRow(OutputId(1, 0), "S", 1, ("a",))
+    await writer.append(OutputRecord(1, [row], settled=1), expected_sequence=0)
+    found = await asyncio.gather(*waiting)
+    assert [[each.sequence for each in some] for some in found] == [[1], [1], [1]]
+    assert found[0][0] is found[1][0] is found[2][0]
+    assert [read.await_count for read in opened] == [0, 1, 0, 0]
+    assert len(await logs[2].read(0, **limits, wait_ms=0)) == 1
+    assert [read.await_count for read in opened] == [0, 1, 0, 1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=60), st.integers(1, 9))
