@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import statistics
 import sys
 import time
@@ -32,6 +33,7 @@ from tests.bench.charts import charts_figures
 from tests.bench.editing import editing_figures
 from tests.bench.external import external_figures
 from tests.bench.fleet import fleet_figures
+from tests.bench.kept import keep
 from tests.bench.many import many_figures
 from tests.bench.mappers import mappers_figures
 from tests.bench.nexmark.run import nexmark_figures
@@ -339,10 +341,16 @@ def main() -> None:
     )
     parser.add_argument("--bus", default="nats", help="suite: of nats, kafka, nats+tls")
     parser.add_argument("--keep", action="store_true", help="keep the processes' logs")
+    parser.add_argument("--keep-as", metavar="NAME", help="the results, too, in results/NAME.json")
     options = parser.parse_args()
+    measured: Results = {}
     for name, part in PARTS.items():
         if options.part in (name, "all"):
-            remember({"numpy_ms": round(1000 * numpy_seconds(), 1), **part(options)})
+            found = {"numpy_ms": round(1000 * numpy_seconds(), 1), **part(options)}
+            remember(found)
+            measured |= found
+    if options.keep_as:
+        print(f"kept in {keep(options.keep_as, measured, shlex.join(sys.argv[1:]))}")
 
 
 if __name__ == "__main__":
