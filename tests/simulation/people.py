@@ -113,7 +113,7 @@ class People:
     async def ask_coordinators(self, method: str, path: str, body: bytes = b"") -> Reply:
         """The first good answer; UnavailableError when nobody gives one."""
         last: Reply | None = None
-        for name, node in self._cluster.nodes.items():
+        for name, node in list(self._cluster.nodes.items()):  # others come and go meanwhile
             if not name.startswith("coordinator") or not node.lives:
                 continue
             try:
