@@ -62,9 +62,9 @@ def pieces(
         share = max(1, count * limit_bytes * 7 // (len(payload) * 8))
         share = min(share, (count + 1) // 2)
         for start in range(0, count, share):
-            part = replace(record, rows=record.rows[start : start + share])
-            if start + share < count:
-                part = replace(part, settled=0)  # more of its positions is to come
+            # In front of the last piece more of its positions is to come.
+            settled = record.settled if start + share >= count else 0
+            part = replace(record, rows=record.rows[start : start + share], settled=settled)
             yield from pieces(part, limit_bytes, where)
 
 

@@ -16,7 +16,7 @@ from lockstep.bus import Bus, LogGoneError, LogName, OutputEntry, OutputLog
 from lockstep.clock import Clock
 from lockstep.control.marks import Mark, MarkWatch
 from lockstep.events import OutputRecord, Position, UnavailableError
-from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
+from lockstep.events.outputs import NO_ROWS, RowsOfColumns, first_id, in_columns, joined
 from lockstep.frame import run_side_by_side, wait_set
 
 READ_MAX_RECORDS: Final = 256
@@ -173,14 +173,14 @@ class Gathering:
         if reading.held_rows < self._max_rows:
             return False
         _, rows = reading.held[0]
-        return min(int(each.positions[0]) for each in rows.columns) <= self._settled(reading)
+        return rows.first_id.position <= self._settled(reading)
 
     def _keep(self, reading: _Reading, entries: Sequence[OutputEntry]) -> None:
         for entry in entries:
             if not isinstance(entry.record, OutputRecord) or not entry.record.rows:
                 continue
             rows = in_columns(entry.record.rows)
-            last = reading.last = max(int(each.positions[-1]) for each in rows.columns)
+            last = reading.last = rows.last_id.position
             reading.settled = max(reading.settled, entry.record.settled)
             door_ms = entry.record.door_ms
             if self._streams is not None:
@@ -246,6 +246,6 @@ async def first_behind(log: OutputLog, sequence: int) -> Position | None:
     while found := await log.read(sequence, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0):
         entry = found[0]
         if isinstance(entry.record, OutputRecord) and entry.record.rows:
-            return min(int(each.positions[0]) for each in in_columns(entry.record.rows).columns)
+            return first_id(entry.record.rows).position
         sequence = entry.sequence
     return None

@@ -83,16 +83,14 @@ class MarkWatch:
 
     def settled(self, log: LogName, sequence: int) -> Position:
         """Up to which position a reader who has read the log up to `sequence` has everything."""
-        marks = self._marks.get(log)
-        if not marks:
-            return 0
+        marks = self._marks.get(log, [])
         read = [mark for mark in marks if mark.sequence <= sequence]
-        if len(read) > 1:
-            # Who reads on has no use for those that say less than the best one.
-            best = max(read, key=_settled)
+        if not read:
+            return 0
+        best = max(read, key=_settled)
+        if len(read) > 1:  # who reads on has no use for those that say less than the best one
             marks[:] = [mark for mark in marks if mark is best or mark.sequence > sequence]
-            return best.settled
-        return read[0].settled if read else 0
+        return best.settled
 
 
 _settled = attrgetter("settled")

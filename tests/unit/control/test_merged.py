@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -254,15 +254,21 @@ async def test_a_reader_far_behind_the_marks_goes_on() -> None:
         assert len(rows_in(found)) == len(many)
 
 
+async def two_units(made: World, *positions: Iterable[int]) -> tuple[AppView, list[Unit]]:
+    """Of one group, each with a record for each of its positions."""
+    view = fleet_view({"all": 2}, 1)
+    units = units_of(made.bus, view)
+    for unit, own in zip(units, positions, strict=True):
+        await unit.begin(1, 0)
+        for position in own:
+            await unit.publish([row(position)])
+    return view, units
+
+
 async def test_what_was_trimmed_in_some_of_the_logs_is_not_given_in_parts() -> None:
     """A reader from the front begins behind the positions that a log has forgotten."""
     async with world() as made:
-        view = fleet_view({"all": 2}, 1)
-        units = units_of(made.bus, view)
-        for unit in units:
-            await unit.begin(1, 0)
-            for position in range(1, 9):
-                await unit.publish([row(position)])
+        view, units = await two_units(made, range(1, 9), range(1, 9))
         await (await made.bus.output_log(units[1].name)).trim(5)
         found = await made.read(made.reader(view), 0, 8, units)
         assert {one.id.position for one in rows_in(found)} == {5, 6, 7, 8}
@@ -272,14 +278,7 @@ async def test_who_trimming_waits_for_misses_nothing_behind_its_place() -> None:
     """A log whose next row stands far behind what it has forgotten: all in between is nobody's, and
     other logs have rows there."""
     async with world() as made:
-        view = fleet_view({"all": 2}, 1)
-        units = units_of(made.bus, view)
-        for unit in units:
-            await unit.begin(1, 0)
-        for position in range(1, 9):
-            await units[0].publish([row(position)])
-        for position in (1, 2, 7):
-            await units[1].publish([row(position)])
+        view, units = await two_units(made, range(1, 9), (1, 2, 7))
         await (await made.bus.output_log(units[1].name)).trim(3)  # a claim, and two rows
         kept = await made.read(made.reader(view, is_kept=True), 2, 8, units)
         assert [one.id.position for one in rows_in(kept)] == [3, 4, 5, 6, 7, 7, 8]

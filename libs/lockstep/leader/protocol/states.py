@@ -40,7 +40,8 @@ class Own:
         return self.ready or not self.defers
 
     def after(self, fact: facts.Fact) -> Own:
-        """With what the fact tells about the replica itself."""
+        """With what the fact tells about the replica itself. Time and rows come with each slice,
+        and `replace` would cost as much as all else that is decided then."""
         match fact:
             case facts.TimePassed(now_ms):
                 return Own(now_ms, self.ready, self.defers, self.held)
