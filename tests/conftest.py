@@ -34,8 +34,16 @@ SPARK_TIMEOUT_S = 400
 @pytest.fixture(autouse=True)
 def log_lines() -> Iterator[None]:
     """Log lines go to standard error, as the product's do: what a command answers in the same
-    process is on standard output alone. What a test or a command configures is undone."""
-    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    process is on standard output alone. An error's place is told as the product does: laying out
+    all variables, as structlog does unasked, took up to a minute. What a test or a command
+    configures is undone."""
+    plain = structlog.dev.ConsoleRenderer(
+        colors=False, exception_formatter=structlog.dev.plain_traceback
+    )
+    structlog.configure(
+        processors=[*structlog.get_config()["processors"][:-1], plain],
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+    )
     yield
     structlog.reset_defaults()
 

@@ -128,7 +128,11 @@ class Held:
 
 
 class OutputLog(Protocol):
-    """The log of what was published; it checks the permit itself (design invariant 4)."""
+    """The log of what was published; it checks the permit itself (design invariant 4).
+
+    `tail`, `held` and `trim` of a log that was removed after it was opened raise LogGoneError, or
+    UnavailableError where the carrier cannot tell that from a log that is away for a while.
+    """
 
     async def tail(self) -> OutputTail:
         """The present end, read from the carrier (never from a cache)."""

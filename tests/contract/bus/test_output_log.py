@@ -16,6 +16,7 @@ from lockstep.events import (
     OutputId,
     OutputRecord,
     OutputRow,
+    UnavailableError,
 )
 from tests.contract.bus.carriers import World, fresh_log, rows
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, read_on
@@ -211,3 +212,16 @@ async def test_a_log_that_is_not_there_can_be_told_without_making_it(world: Worl
     with pytest.raises(LogGoneError):
         await world.other.output_log(name, make=False)
     assert await world.bus.logs(name.app) == []
+
+
+async def test_a_log_that_was_removed_says_so_to_those_who_have_it_open(world: World) -> None:
+    """Whoever removes what is left over does so beside others who look at it."""
+    name = fresh_log()
+    log = await world.bus.output_log(name)
+    assert await log.append(rows(1, 1), expected_sequence=0) == Accepted(1)
+    open_elsewhere = await world.other.output_log(name, make=False)
+    assert (await open_elsewhere.tail()).sequence == 1
+    await world.bus.remove_logs(name)
+    asked = (open_elsewhere.tail(), open_elsewhere.held(), open_elsewhere.trim(1))
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert [isinstance(one, UnavailableError) for one in answers] == [True] * 3, answers

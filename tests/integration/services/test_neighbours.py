@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import structlog
 
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
@@ -27,15 +25,6 @@ define stream In (n long);
 from In select work(n) as total insert into Out;
 """
 BROKEN = "@app:name('FailsAlways') define stream In (v int); from In select v insert into Out;"
-
-
-@pytest.fixture
-def plain_errors() -> Iterator[None]:
-    """As the product shows them: what structlog does unasked takes longer than the test."""
-    renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-    structlog.configure(processors=[structlog.stdlib.add_log_level, renderer])
-    yield
-    structlog.reset_defaults()
 
 
 async def replica(cluster: Cluster, app: str) -> dict[str, Any]:
@@ -84,7 +73,7 @@ async def test_a_heavy_app_takes_short_turns_beside_its_neighbours(cluster_of: S
 
 
 async def test_an_app_whose_executor_fails_stops_nobody(
-    cluster_of: Start, monkeypatch: pytest.MonkeyPatch, plain_errors: None
+    cluster_of: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It begins again with growing pauses; its neighbour neither waits nor changes its leader."""
     failures = 0

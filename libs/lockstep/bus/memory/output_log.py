@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.bus.contract import Accepted, Held, OutputEntry, OutputTail, Refused
+from lockstep.bus.errors import LogGoneError
 from lockstep.bus.memory.carrier import StoredLog
 from lockstep.bus.memory.link import Link
 from lockstep.bus.tails import may_follow, pieces, tail_after
@@ -21,7 +22,7 @@ class MemoryOutputLog:
         self._max_message_bytes = max_message_bytes
 
     async def tail(self) -> OutputTail:
-        self._link.send()
+        self._look()
         return self._log.tail
 
     async def append(
@@ -49,9 +50,15 @@ class MemoryOutputLog:
         return [OutputEntry(stored.position, decode_output(stored.payload)) for stored in found]
 
     async def held(self) -> Held:
-        self._link.send()
+        self._look()
         return Held(len(self._log.entries), self._log.size_bytes)
 
     async def trim(self, up_to: int) -> None:
-        self._link.send()
+        self._look()
         self._log.trim(min(up_to, self._log.last - 1))
+
+    def _look(self) -> None:
+        """LogGoneError when the log was removed."""
+        self._link.send()
+        if self._log.is_gone:
+            raise LogGoneError(self._log.name)

@@ -16,6 +16,7 @@ from weakref import ReferenceType, ref
 
 from nats.aio.msg import Msg
 
+from lockstep.bus.errors import LogGoneError
 from lockstep.bus.nats.errors import ApiError
 from lockstep.bus.nats.jetstream import JetStream
 from lockstep.bus.subjects import INPUT_LOGS, OUTPUT_LOGS, subject_of
@@ -114,7 +115,7 @@ class Bells:
         ends: dict[str, tuple[int, int]] = {}
         if len(bells) <= _FEW:
             for stream in {bell.stream for bell in bells}:
-                with contextlib.suppress(ApiError):
+                with contextlib.suppress(ApiError, LogGoneError):
                     state = await self._jetstream.state(stream)
                     ends[stream] = int(state["messages"]), int(state["last_seq"])
         else:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import stamina
 
-from lockstep.bus.errors import LogFullError, NoRoomError
+from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.connection import Connection
 from lockstep.bus.nats.errors import NO_MESSAGE, NOT_THERE, STREAM_NAME_IN_USE, ApiError, api_error
@@ -169,15 +169,13 @@ class JetStream:
         return False
 
     async def state(self, name: str) -> dict[str, Any]:
-        """The stream's state: messages, bytes, first_seq, last_seq."""
-        answer = await persistently(lambda: self.call(f"STREAM.INFO.{name}"), self.limits)
-        state: dict[str, Any] = answer["state"]
+        """The stream's state: messages, bytes, first_seq, last_seq. LogGoneError."""
+        state: dict[str, Any] = (await self._ask_stream(name, "INFO"))["state"]
         return state
 
     async def purge(self, name: str, keep_from: int) -> None:
-        """Deletes messages before a sequence."""
-        request = {"seq": keep_from}
-        await persistently(lambda: self.call(f"STREAM.PURGE.{name}", request), self.limits)
+        """Deletes messages before a sequence. LogGoneError."""
+        await self._ask_stream(name, "PURGE", {"seq": keep_from})
 
     async def publish(
         self, subject: str, payload: bytes, headers: Mapping[str, str], *, limit_bytes: int
@@ -192,11 +190,10 @@ class JetStream:
         return Stored(int(answer["seq"]), bool(answer.get("duplicate", False)))
 
     async def message(self, name: str, request: Mapping[str, Any]) -> RawMessage | None:
-        """A stored message, read from the stream's leader; None when there is none."""
+        """A stored message, read from the stream's leader; None when there is none.
+        LogGoneError."""
         try:
-            answer = await persistently(
-                lambda: self.call(f"STREAM.MSG.GET.{name}", request), self.limits
-            )
+            answer = await self._ask_stream(name, "MSG.GET", request)
         except ApiError as error:
             if error.code not in NO_MESSAGE:
                 raise
@@ -213,6 +210,18 @@ class JetStream:
         except ApiError:
             return False
         return True
+
+    async def _ask_stream(
+        self, name: str, what: str, request: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        try:
+            return await persistently(
+                lambda: self.call(f"STREAM.{what}.{name}", request), self.limits
+            )
+        except ApiError as error:
+            if error.code not in NOT_THERE:
+                raise
+            raise LogGoneError(name) from error
 
     async def call(self, endpoint: str, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """One attempt of an administrative call."""
