@@ -218,6 +218,14 @@ class EncodedEntry:
         return self._opened[0]
 
     @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams of which it has events."""
+        header = self.header
+        if isinstance(header, BundleHeader):
+            return tuple(part.stream for part in header.parts)
+        return (header.stream,) if isinstance(header, EventsHeader) else ()
+
+    @property
     def layout(self) -> int:
         """The layout whose units go on behind it; 0 for nearly all records."""
         header = self.header

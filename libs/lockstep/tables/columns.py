@@ -246,6 +246,18 @@ def _finds_one(writer: Writer, table: TableStore) -> bool:
     return by_key or writer.kind == tables.INSERT
 
 
+def can_foretell(table: TableUnit) -> bool:
+    """Whether a key finds every row that is written, and programs say all that is."""
+    store, writers = table.state, [each for each in table.writers.values() if each is not None]
+    return (
+        bool(store.primary)
+        and len(store.indexes) == _WITH_KEY
+        and len(writers) == len(table.writers)
+        and all(_finds_one(each, store) for each in writers)
+        and all(each.has_programs and keeps_up(each, store) for each in writers)
+    )
+
+
 def _changes(
     columns: tuple[Column, ...],
     writes: Longs,

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from lockstep.columns.column import Longs, Mask
+from lockstep.columns.compiled import plain
 from lockstep.columns.pairs import beside
 from lockstep.tables import program_kernel as machine
 from lockstep.tables.program import Steps, bits_of, column_of
 from lockstep.tables.rows import Rows
 from lockstep.tables.store import TableStore
 from lockstep.tables.writers import Writer
+
+_OF_ONE_ASKER = 1 << 40
+"""More chunks than a slice has."""
 
 
 class Layout:
@@ -26,19 +30,29 @@ class Layout:
         kept: set[int] = set()
         if self.is_whole:
             for each in writers:
-                kept |= each.values.keys() | each.programs.read
+                kept |= each.values.keys() | each.programs.read | each.foretold_attributes
         self.kept = tuple(sorted(kept))
         self.tests = np.zeros((len(writers), 2), np.int64)
+        self.guards = np.zeros((len(writers), 2), np.int64)
+        self.foretells = any(each.foretold is not None for each in writers)
         self.inserted = np.full((len(writers), attributes), -1, np.int64)
+        self.born = np.zeros((len(writers), attributes, 2), np.int64)
         self.changed = np.full((len(writers), attributes), -1, np.int64)
         self.computed = np.zeros((len(writers), attributes, 2), np.int64)
         self._steps: list[tuple[int, int]] = []
         for number, writer in enumerate(writers):
             self.tests[number] = self._add(writer.test)
+            if writer.foretold is not None:
+                self.guards[number] = self._add(writer.foretold.guard)
             for attribute in self.kept:
                 self.inserted[number, attribute] = _given(writer, writer.inserted, attribute)
+                self.born[number, attribute] = self._add(
+                    writer.steps_of(writer.inserted, attribute)
+                )
                 self.changed[number, attribute] = _given(writer, writer.changed, attribute)
-                self.computed[number, attribute] = self._add(writer.values.get(attribute, ()))
+                changes = writer.steps_of(writer.changed, attribute)
+                computed = writer.values.get(attribute, changes)
+                self.computed[number, attribute] = self._add(computed)
         self.steps = np.array(self._steps, np.int64).reshape(-1, 2)
         given = [len(each.programs.given) for each in writers] if self.is_whole else []
         self.columns = max(given, default=0)
@@ -52,7 +66,8 @@ class Layout:
 def _given(writer: Writer, places: Sequence[int | None], attribute: int) -> int:
     """The given column that an attribute is written from; -1: none."""
     place = places[attribute] if places else None
-    return -1 if place is None else writer.programs.attribute(place)
+    is_given = place is not None and not writer.steps_of(places, attribute)
+    return writer.programs.attribute(place) if is_given and place is not None else -1
 
 
 class Followed:
@@ -68,7 +83,10 @@ class Followed:
         self._values = machine.Values(
             np.array(numbers, np.int64)[rows.owner],
             layout.tests,
+            layout.guards,
+            self._moments(rows),
             layout.inserted,
+            layout.born,
             layout.changed,
             layout.computed,
             layout.steps,
@@ -95,6 +113,26 @@ class Followed:
                 if nulls is not None:
                     missing[place, own] = nulls[source]
         return given, missing
+
+    def _moments(self, rows: Rows) -> Longs:
+        """When the events of each write asked the table."""
+        if not self.foretells:
+            return np.zeros(0, np.int64)
+        found = np.full(len(rows.owner), -1, np.int64)
+        askers: dict[str, int] = {}
+        for number, (writer, chunks) in enumerate(rows.writers):
+            if writer.foretold is None:
+                continue
+            asker = askers.setdefault(writer.foretold.asker, len(askers))
+            own = np.flatnonzero(rows.owner == number)
+            asked = plain(chunks.columns[writer.foretold.asked].values, np.int64)
+            found[own] = asked[rows.row[own]] + asker * _OF_ONE_ASKER
+        return found
+
+    @property
+    def foretells(self) -> bool:
+        """Whether some of the writes are foretold."""
+        return self._layout.foretells
 
     @property
     def looks(self) -> bool:

@@ -170,7 +170,7 @@ def write(
         number, place = 0, found
         while place != -1:
             following = links.after[index, place]
-            if tests and not passes(values, i, place):
+            if tests and not passes(values, i, place, -1):
                 place = following
                 continue
             number, new = number + 1, -1
@@ -181,7 +181,7 @@ def write(
                     key = writes.changed[each, i]
                     links.key[each, new] = links.key[each, place] if key < 0 else key
                 if follows:
-                    carry_on(values, i, place, new)
+                    carry_on(values, i, place, new, -1)
             for each in range(indexes):
                 _redo(links, each, place, new)
             entries[made, 0], entries[made, 1], entries[made, 2] = i, place, new
@@ -197,7 +197,7 @@ def write(
                     links.key[each, new] = writes.inserted[each, i]
                     _put_last(links, each, new)
                 if follows:
-                    begin(values, i, new)
+                    begin(values, i, new, -1)
                 entries[made, 0], entries[made, 1], entries[made, 2] = i, -1, new
                 made += 1
         i += 1

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from lockstep.columns.compiled import lent
 from lockstep.tables.kernel import DELETE, INSERT, UPSERT
-from lockstep.tables.program_kernel import begin, carry_on, passes
+from lockstep.tables.program_kernel import begin, carry_on, is_made, passes
 
 
 class KeyedWrites(NamedTuple):
@@ -26,6 +26,14 @@ class Heads(NamedTuple):
     keys: Any
 
 
+class Asked(NamedTuple):
+    """Of foretold writes, by key: the `moment` of asking at which one changed it last (-1: none
+    did), and the row that was `seen` then. Empty where nothing is foretold."""
+
+    moment: Any
+    seen: Any
+
+
 @lent
 def reached(writes: Any, values: Any, heads: Any, seen: Any, places: Any) -> int:
     """The rows that are there under the keys that writes look for, each once: how many of `places`
@@ -33,7 +41,10 @@ def reached(writes: Any, values: Any, heads: Any, seen: Any, places: Any) -> int
     count = 0
     for i in range(len(writes.wanted)):
         key = writes.wanted[i]
-        if key < 0 or seen[key] or writes.kinds[values.owner[i]] == INSERT:
+        if key < 0 or seen[key]:
+            continue
+        is_foretold = len(values.moments) > 0 and values.moments[i] >= 0
+        if not is_foretold and writes.kinds[values.owner[i]] == INSERT:
             continue
         seen[key] = True
         if heads.head[key] != -1:
@@ -43,16 +54,25 @@ def reached(writes: Any, values: Any, heads: Any, seen: Any, places: Any) -> int
 
 
 @lent
-def write(writes: Any, heads: Any, values: Any, spare: Any, entries: Any, counts: Any) -> None:
+def write(
+    writes: Any, heads: Any, asked: Any, values: Any, spare: Any, entries: Any, counts: Any
+) -> None:
     """Makes all writes: see kernel.write; each makes one entry at most, for which there is room."""
     made, used, refused = 0, 0, 0
-    tests, follows = len(values.steps) > 0, len(values.kept) > 0
+    tests, follows, foretold = len(values.steps) > 0, len(values.kept) > 0, len(values.moments) > 0
     for i in range(len(writes.wanted)):
         kind, key = writes.kinds[values.owner[i]], writes.wanted[i]
-        old, new = -1, -1
+        moment = values.moments[i] if foretold else -1
+        old, new, seen = -1, -1, -1
+        if moment >= 0:
+            if key >= 0:
+                is_changed = asked.moment[key] == moment
+                seen = asked.seen[key] if is_changed else heads.head[key]
+            if not is_made(values, i, seen):
+                continue
         if kind != INSERT and key >= 0:
             old = heads.head[key]
-            if old != -1 and tests and not passes(values, i, old):
+            if old != -1 and tests and not passes(values, i, old, seen):
                 old = -1
         if old == -1:
             if kind != INSERT and kind != UPSERT:
@@ -66,9 +86,11 @@ def write(writes: Any, heads: Any, values: Any, spare: Any, entries: Any, counts
             used += 1
             heads.keys[new] = key
             if follows and old == -1:
-                begin(values, i, new)
+                begin(values, i, new, seen)
             elif follows:
-                carry_on(values, i, old, new)
+                carry_on(values, i, old, new, seen)
+        if moment >= 0 and asked.moment[key] != moment:
+            asked.moment[key], asked.seen[key] = moment, heads.head[key]
         heads.head[key] = new
         entries[made, 0], entries[made, 1], entries[made, 2] = i, old, new
         made += 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lockstep.columns.column import DTYPES, Column, Longs, Mask, Strings
-from lockstep.columns.frame import Evaluate
+from lockstep.columns.frame import Evaluate, Frame, Rows
 from lockstep.columns.pool import StringPool
 from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
@@ -22,6 +22,7 @@ from lockstep.tables.meaning.conditions import reads_row
 
 Steps = tuple[tuple[int, int], ...]
 _ROW = 1
+_SEEN = 2
 _REAL = (AttributeType.FLOAT, AttributeType.DOUBLE)
 _NARROW = (AttributeType.INT, AttributeType.FLOAT)
 _ARITHMETIC = {
@@ -43,12 +44,15 @@ _COMPARE = {
 
 @dataclass(eq=False)
 class Programs:
-    """Those of one writer; `scope` has what it brings (slot 0) and the table's row (slot 1).
+    """Those of one writer; `scope` has what it brings (slot 0) and the table's row (slot 1), and of
+    a foretold write the row that was seen (slot 2).
 
     `given` are the columns that they read of what the writer brings, `read` the row's attributes.
+    `shift`: how many columns stand in front of the attributes of slot 0.
     """
 
     scope: Scope | None = None
+    shift: int = 0
     given: list[Evaluate] = field(default_factory=list)
     read: set[int] = field(default_factory=set)
     _places: dict[int, int] = field(default_factory=dict)
@@ -79,7 +83,7 @@ class Programs:
         return _limited(list(self._steps(expression)))
 
     def _steps(self, expression: ast.Expression) -> Iterator[tuple[int, int]]:
-        if not reads_row(expression, self._known, _ROW):
+        if not self.reads_rows(expression):
             yield machine.GIVEN, self._column(expression)
             return
         match expression:
@@ -88,7 +92,7 @@ class Programs:
                 if ref.type is AttributeType.OBJECT:
                     raise NotLowerable("an attribute of type object")
                 self.read.add(ref.attribute)
-                yield machine.HELD, ref.attribute
+                yield machine.HELD if ref.slot == _ROW else machine.SEEN, ref.attribute
             case ast.Arithmetic():
                 yield from self._arithmetic(expression)
             case ast.Compare():
@@ -102,7 +106,11 @@ class Programs:
             case ast.Not(operand=operand):
                 yield from self._steps(operand)
                 yield machine.NOT, 0
-            case ast.IsNull(operand=operand) if not isinstance(operand, ast.EventReference):
+            case ast.IsNull(operand=ast.EventReference() as row):
+                if self._known.resolve_event(row).slot != _SEEN:
+                    raise NotLowerable("a test of a whole row")
+                yield machine.UNSEEN, 0
+            case ast.IsNull(operand=operand):
                 yield from self._steps(operand)
                 yield machine.IS_NULL, 0
             case ast.FunctionCall():
@@ -110,14 +118,25 @@ class Programs:
             case _:
                 raise NotLowerable(f"{type(expression).__name__} of a row")
 
-    def _column(self, expression: ast.Expression) -> int:
-        if isinstance(expression, ast.Variable):
-            return self.attribute(self._known.resolve(expression).attribute)
+    def reads_rows(self, expression: ast.Expression) -> bool:
+        """Whether it looks at more than what the writer brings."""
+        return any(reads_row(expression, self._known, slot) for slot in (_ROW, _SEEN))
+
+    def evaluated(self, expression: ast.Expression) -> Evaluate:
+        """A value of what the writer brings alone. NotLowerable."""
         compiler = Compiler(self._known)
         compiler.type_of(expression)
-        self.given.append(compiler.compile(expression))
+        compiled = compiler.compile(expression)
         if compiler.may_fail:
             raise NotLowerable("a function that may refuse what no row is found for")
+        if not self.shift:
+            return compiled
+        return lambda frame: compiled(_shifted(frame, self.shift))
+
+    def _column(self, expression: ast.Expression) -> int:
+        if isinstance(expression, ast.Variable):
+            return self.attribute(self._known.resolve(expression).attribute + self.shift)
+        self.given.append(self.evaluated(expression))
         return len(self.given) - 1
 
     def _all(self, *each: ast.Expression) -> Iterator[tuple[int, int]]:
@@ -175,9 +194,15 @@ class Programs:
                 yield machine.FIRST_PRESENT, 0
 
 
+def _shifted(frame: Frame, by: int) -> Rows:
+    """Without the columns in front."""
+    return Rows(len(frame), lambda slot, at: frame.column(slot, at + by), frame.times, frame.now)
+
+
 def _limited(steps: Sequence[tuple[int, int]]) -> Steps:
     """NotLowerable where the stack has no room."""
-    pushed = {machine.GIVEN: 1, machine.HELD: 1, machine.CHOOSE: -2}
+    pushed = {machine.GIVEN: 1, machine.HELD: 1, machine.SEEN: 1, machine.UNSEEN: 1}
+    pushed[machine.CHOOSE] = -2
     alone = (machine.TO_DOUBLE, machine.TO_SINGLE, machine.NOT, machine.IS_NULL)
     height = most = 0
     for what, _ in steps:

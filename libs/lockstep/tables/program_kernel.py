@@ -20,22 +20,30 @@ from lockstep.columns.compiled import part
     REAL_ADD, REAL_SUBTRACT, REAL_MULTIPLY, REAL_DIVIDE, REAL_REMAINDER,
     EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL,
     REAL_EQUAL, REAL_NOT_EQUAL, REAL_LESS, REAL_LESS_EQUAL, REAL_GREATER, REAL_GREATER_EQUAL,
-    AND, OR, NOT, IS_NULL, CHOOSE, FIRST_PRESENT,
-) = range(32)  # fmt: skip
+    AND, OR, NOT, IS_NULL, CHOOSE, FIRST_PRESENT, SEEN, UNSEEN,
+) = range(34)  # fmt: skip
 STACK = 32
 """How many numbers a program may have on its stack."""
 
 
 class Values(NamedTuple):
     """`owner` tells each write's writer. By writer: the steps of its test (from, to; none: every
-    row passes), and by attribute what a new row gets (a given column, -1 for null), what a changed
-    one gets (-1: it keeps its own) and the steps that compute it. `kept` are the attributes that
-    are followed here: `cells` has them by attribute and place, `given` the columns of the writes.
+    row passes), and by attribute what a new row gets (a given column, -1 for null) or the steps
+    that compute it (`born`), what a changed one gets (-1: it keeps its own) and the steps that
+    compute it. `kept` are the attributes that are followed here: `cells` has them by attribute and
+    place, `given` the columns of the writes.
+
+    A write that is foretold hangs on the row that was seen when its events asked the table, before
+    any of them wrote: `guards` are the steps that tell by writer whether it is made. `moments`
+    tells each write's moment of asking (-1: it is not foretold), and is empty where none is.
     """
 
     owner: Any
     tests: Any
+    guards: Any
+    moments: Any
     inserted: Any
+    born: Any
     changed: Any
     computed: Any
     steps: Any
@@ -50,24 +58,40 @@ class Values(NamedTuple):
 
 
 @part
-def passes(values: Any, write: int, place: int) -> bool:
+def passes(values: Any, write: int, place: int, seen: int) -> bool:
     """Whether a row passes the test of a write."""
     owner = values.owner[write]
     first, end = values.tests[owner, 0], values.tests[owner, 1]
     if first == end:
         return True
-    _run(values, first, end, write, place)
+    _run(values, first, end, write, place, seen)
     return values.stack[0] != 0 and not values.nulls[0]
 
 
 @part
-def begin(values: Any, write: int, new: int) -> None:
+def is_made(values: Any, write: int, seen: int) -> bool:
+    """Whether a foretold write is made, by the row that was seen (-1: there was none)."""
+    owner = values.owner[write]
+    first, end = values.guards[owner, 0], values.guards[owner, 1]
+    if first == end:
+        return True
+    _run(values, first, end, write, -1, seen)
+    return values.stack[0] != 0 and not values.nulls[0]
+
+
+@part
+def begin(values: Any, write: int, new: int, seen: int) -> None:
     """The values of a row that a write inserts."""
     owner = values.owner[write]
     for number in range(len(values.kept)):
         attribute = values.kept[number]
         column = values.inserted[owner, attribute]
-        if column < 0:
+        first, end = values.born[owner, attribute, 0], values.born[owner, attribute, 1]
+        if first != end:
+            _run(values, first, end, write, -1, seen)
+            values.cells[attribute, new] = values.stack[0]
+            values.gone[attribute, new] = values.nulls[0]
+        elif column < 0:
             values.cells[attribute, new], values.gone[attribute, new] = 0, True
         else:
             values.cells[attribute, new] = values.given[column, write]
@@ -75,7 +99,7 @@ def begin(values: Any, write: int, new: int) -> None:
 
 
 @part
-def carry_on(values: Any, write: int, old: int, new: int) -> None:
+def carry_on(values: Any, write: int, old: int, new: int, seen: int) -> None:
     """The values of a row as a write changes it."""
     owner = values.owner[write]
     for number in range(len(values.kept)):
@@ -84,7 +108,7 @@ def carry_on(values: Any, write: int, old: int, new: int) -> None:
         first = values.computed[owner, attribute, 0]
         end = values.computed[owner, attribute, 1]
         if first != end:
-            _run(values, first, end, write, old)
+            _run(values, first, end, write, old, seen)
             values.cells[attribute, new] = values.stack[0]
             values.gone[attribute, new] = values.nulls[0]
         elif column < 0:
@@ -96,7 +120,7 @@ def carry_on(values: Any, write: int, old: int, new: int) -> None:
 
 
 @part
-def _run(values: Any, first: int, end: int, write: int, place: int) -> None:
+def _run(values: Any, first: int, end: int, write: int, place: int, seen: int) -> None:
     """Makes the steps; the result stands at the bottom of the stack."""
     stack, real, nulls = values.stack, values.real_stack, values.nulls
     top = -1
@@ -108,6 +132,15 @@ def _run(values: Any, first: int, end: int, write: int, place: int) -> None:
         elif what == HELD:
             top += 1
             stack[top], nulls[top] = values.cells[which, place], values.gone[which, place]
+        elif what == SEEN:
+            top += 1
+            if seen < 0:
+                stack[top], nulls[top] = 0, True
+            else:
+                stack[top], nulls[top] = values.cells[which, seen], values.gone[which, seen]
+        elif what == UNSEEN:
+            top += 1
+            stack[top], nulls[top] = seen < 0, False
         elif what == TO_DOUBLE:
             real[top] = np.float64(stack[top])
         elif what == TO_SINGLE:

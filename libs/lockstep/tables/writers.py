@@ -21,6 +21,19 @@ from lockstep.tables.store import Index, TableStore
 
 
 @dataclass(frozen=True, eq=False)
+class Foretold:
+    """What a write hangs on that is foretold (tables.foretold): the row that `asker` saw. `guard`
+    tells whether it is made, `outputs` what its output has in some places. The column `asked` of
+    what it brings numbers the chunks in which its events asked.
+    """
+
+    asker: str
+    guard: Steps
+    outputs: Mapping[int, Steps]
+    asked: int
+
+
+@dataclass(frozen=True, eq=False)
 class Writer:
     """A query that writes: what it does, and where its output has what.
 
@@ -41,6 +54,25 @@ class Writer:
     test: Steps = ()
     values: Mapping[int, Steps] = field(default_factory=dict)
     wants_own: bool = False
+    foretold: Foretold | None = None
+
+    def steps_of(self, places: Sequence[int | None], attribute: int) -> Steps:
+        """What computes the value that an attribute gets by `inserted` or `changed`; none where a
+        column brings it."""
+        place = places[attribute] if places else None
+        if place is None or self.foretold is None:
+            return ()
+        return self.foretold.outputs.get(place, ())
+
+    @property
+    def foretold_attributes(self) -> set[int]:
+        """The attributes that get what is computed of the row that was seen."""
+        return {
+            attribute
+            for places in (self.inserted, self.changed)
+            for attribute in range(len(places))
+            if self.steps_of(places, attribute)
+        }
 
     @property
     def has_programs(self) -> bool:
@@ -73,7 +105,7 @@ def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
     found, _ = equalities(action.on, query.action_scope, 1)
     programs = Programs(query.action_scope)
     served = looked_in(found, table)
-    test = programs.test(_beside(action.on, [each for each in found if each.attribute in served]))
+    test = programs.test(tested_by(query, table))
     compiler = Compiler(query.action_scope)
     index = table.index(served)
     values = {equality.attribute: equality.value for equality in found}
@@ -94,6 +126,25 @@ def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
         _brings(query, table, attribute, new[attribute], values[attribute]) for attribute in served
     )
     return Writer(operations.UPSERT, index, wanted, new, changed, computed, *programmed, own)
+
+
+def tested_by(query: CheckedQuery, table: TableStore) -> list[ast.Expression]:
+    """What a query's condition asks of the rows that the index finds."""
+    action = query.query.action
+    if isinstance(action, ast.InsertInto):
+        return []
+    assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert | ast.DeleteFrom)
+    assert query.action_scope is not None
+    found, _ = equalities(action.on, query.action_scope, 1)
+    served = looked_in(found, table)
+    return _beside(action.on, [each for each in found if each.attribute in served])
+
+
+def computed_by(query: CheckedQuery, table: TableStore) -> Mapping[int, ast.Expression]:
+    """What a query computes for the attributes of a row that it changes."""
+    if isinstance(query.query.action, ast.UpdateTable | ast.UpdateOrInsert):
+        return _changes(query, table)[1]
+    return {}
 
 
 def _beside(on: ast.Expression | None, served: Sequence[Equality]) -> list[ast.Expression]:

@@ -24,6 +24,10 @@ class Follows(Protocol):
     def load(self, reached: Longs) -> None:
         """Looks at the rows that writes may find."""
 
+    @property
+    def foretells(self) -> bool:
+        """Whether some of the writes are foretold."""
+
     def values(self) -> Any:
         """As the kernel takes them, with room for all places that there are."""
 
@@ -65,6 +69,8 @@ def write_by_key(
         followed.load(reached[:count])
     entries, counts = np.empty((len(order), 3), np.int64), np.zeros(3, np.int64)
     spare = table.new_places(len(order))
-    keyed.write(writes, table.rows.heads, followed.values(), spare, entries, counts)
+    heads, keys = table.rows.heads, len(table.rows.heads.head) if followed.foretells else 0
+    asked = keyed.Asked(np.full(keys, -1, np.int64), np.full(keys, -1, np.int64))
+    keyed.write(writes, heads, asked, followed.values(), spare, entries, counts)
     table.keep(entries[: counts[0]], order, spare[counts[1] :])
     return int(counts[2])

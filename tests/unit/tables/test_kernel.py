@@ -13,7 +13,8 @@ from tests.unit.columns.flows import longs
 ALL, BY_KEY = 0, 1
 _NONE = np.zeros(0, np.int64)
 UNSEEN = Values(
-    *(_NONE, _NONE.reshape(0, 2), _NONE.reshape(0, 0), _NONE.reshape(0, 0)),
+    *(_NONE, _NONE.reshape(0, 2), _NONE.reshape(0, 2), _NONE, _NONE.reshape(0, 0)),
+    *(_NONE.reshape(0, 0, 2), _NONE.reshape(0, 0)),
     *(_NONE.reshape(0, 0, 2), _NONE.reshape(0, 2), _NONE, _NONE.reshape(0, 0)),
     *(np.zeros((0, 0), np.bool_), _NONE.reshape(0, 0), np.zeros((0, 0), np.bool_)),
     *(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_)),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.tables import keyed_kernel as keyed
+from lockstep.tables import program_kernel as machine
 from lockstep.tables.kernel import DELETE, INSERT, UPDATE, UPSERT
 from tests.unit.columns.flows import longs
 from tests.unit.tables.test_kernel import UNSEEN
@@ -23,7 +24,8 @@ def made() -> tuple[keyed.Heads, Any, list[int]]:
     writers = np.array([KINDS.tolist().index(kind) for kind, _ in STEPS], np.int64)
     entries, counts = np.zeros((9, 3), np.int64), longs(0, 0, 0)
     values = UNSEEN._replace(owner=writers)
-    keyed.write(keyed.KeyedWrites(KINDS, keys, keys), heads, values, np.arange(9), entries, counts)
+    writes, asked = keyed.KeyedWrites(KINDS, keys, keys), keyed.Asked(longs(), longs())
+    keyed.write(writes, heads, asked, values, np.arange(9), entries, counts)
     return heads, entries[: counts[0]], counts.tolist()
 
 
@@ -62,3 +64,26 @@ def test_rows_that_writes_may_find() -> None:
     places = np.empty(9, np.int64)
     count = keyed.reached(writes, values, heads, np.zeros(2, np.bool_), places)
     assert places[:count].tolist() == [1]
+
+
+def test_foretold_writes_see_the_row_that_was_there_when_their_chunk_asked() -> None:
+    """Inserts that are made where no row was seen: both of the first chunk try, and the second is
+    refused; that of the next chunk sees a row and is not made."""
+    heads = keyed.Heads(np.full(1, -1, np.int64), np.full(9, -1, np.int64))
+    steps = np.array([(machine.UNSEEN, 0)], np.int64)
+    values = UNSEEN._replace(
+        owner=longs(0, 0, 0),
+        tests=np.zeros((1, 2), np.int64),
+        guards=np.array([(0, 1)], np.int64),
+        moments=longs(0, 0, 1),
+        steps=steps,
+        stack=np.zeros(2, np.int64),
+        real_stack=np.zeros(2),
+        nulls=np.zeros(2, np.bool_),
+    )
+    keys, entries, counts = longs(0, 0, 0), np.zeros((3, 3), np.int64), longs(0, 0, 0)
+    writes = keyed.KeyedWrites(longs(INSERT), keys, keys)
+    asked = keyed.Asked(longs(-1), longs(-1))
+    keyed.write(writes, heads, asked, values, np.arange(3), entries, counts)
+    assert entries[: counts[0]].tolist() == [[0, -1, 0]]
+    assert counts.tolist() == [1, 1, 1]

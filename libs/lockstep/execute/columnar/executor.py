@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from lockstep.columns.column import Suspected
+from lockstep.columns.column import Suspected, Unfit
 from lockstep.columns.moves import Clock
 from lockstep.columns.pool import StringPool
 from lockstep.columns.shards import Shard
@@ -26,6 +26,7 @@ from lockstep.execute.columnar.convert import (
     to_reference,
 )
 from lockstep.execute.columnar.folding import Exported, Folding
+from lockstep.execute.columnar.foretelling import brings_any
 from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
@@ -77,12 +78,15 @@ class ColumnarExecutor:
         self._dedup_ids_max = dedup_ids_max
         self._defaults = fresh_states(plan)
         self._observer = Observer() if observe else None
+        self._plain: frozenset[str] = frozenset()
         self._renew()
 
     def _renew(self) -> None:
         self._pool = StringPool()
         observe = self._observer is not None
-        self.lowering: Lowering = lower(self.plan, self._pool, self._defaults, observe=observe)
+        self.lowering: Lowering = lower(
+            self.plan, self._pool, self._defaults, observe=observe, plain=self._plain
+        )
         if not self.lowering.is_columnar:
             raise NotColumnar("; ".join(self.lowering.reasons))
         self._folding = self._cut()
@@ -150,6 +154,12 @@ class ColumnarExecutor:
         """Unfit, and Suspected where an event may go over a limit."""
         if not entries:
             return SliceResult(self._position, (), (), self._due_ms())
+        if brings_any(entries, self.lowering.closed):
+            # What hung on nobody's sending there goes on without. Shares do not see each other's.
+            if self._shard is not None:
+                raise Unfit("events of a stream that was taken for closed")
+            self._plain = frozenset(self.plan.checked.tables)
+            self.restore(self.snapshot())
         for entry in entries:
             if entry.position <= self._position:
                 raise ValueError(f"position {entry.position} is not behind {self._position}")

@@ -14,6 +14,7 @@ from lockstep.columns.realms import Defaults, Realms
 from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import Unit
 from lockstep.events import AttributeType
+from lockstep.execute.columnar.foretelling import foretell
 from lockstep.execute.columnar.hosted.named_window import NamedWindowUnit
 from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
@@ -51,6 +52,7 @@ class Lowering:
     reasons: tuple[str, ...]
     app_reasons: tuple[str, ...] = ()
     aggregations: tuple[Choice, ...] = ()
+    closed: frozenset[str] = frozenset()
 
     @property
     def is_columnar(self) -> bool:
@@ -59,10 +61,15 @@ class Lowering:
 
 
 def lower(
-    plan: AppPlan, pool: StringPool, defaults: Defaults, *, observe: bool = False
+    plan: AppPlan,
+    pool: StringPool,
+    defaults: Defaults,
+    *,
+    observe: bool = False,
+    plain: frozenset[str] = frozenset(),
 ) -> Lowering:
     """Lowers an app. `defaults` are the states of a fresh reference engine; `observe`: what runs on
-    the reference keeps what tests want to see."""
+    the reference keeps what tests want to see. Nothing is foretold of the tables `plain`."""
     parts: Parts = {}
     refused: dict[Item, str] = {}
     seconds: dict[Item, Callable[[], Unit | None]] = {}
@@ -95,13 +102,18 @@ def lower(
         refusals = tuple(reasons or refused.values())
         chosen = tuple(_aggregation(name, refused) for name in aggregations)
         return Lowering((), tuple(choices), refusals, tuple(reasons), chosen)
+    foretold = foretell(plan, parts, tables, plain)
     hosting = Hosting(plan, parts, refused, seconds, observe)
     in_order = hosting.parts_in_order()
+    if hosted := {name for name in foretold if f"table/{name}" in hosting.refused}:
+        # The reference makes their writes as they come, so they have to come as they are.
+        return lower(plan, pool, defaults, observe=observe, plain=plain | hosted)
+    closed = frozenset[str]().union(*foretold.values())
     choices = [_chosen(choice, item, hosting) for choice, item in _by_item(plan, choices)]
     chosen = tuple(_aggregation(name, hosting.refused) for name in aggregations)
     if not any(item in parts for item in _working(plan)):
         return Lowering((), tuple(choices), tuple(dict.fromkeys(refused.values())), (), chosen)
-    return Lowering(tuple(in_order), tuple(choices), (), (), chosen)
+    return Lowering(tuple(in_order), tuple(choices), (), (), chosen, closed)
 
 
 def _named_windows(plan: AppPlan, pool: StringPool) -> dict[str, NamedWindowUnit]:

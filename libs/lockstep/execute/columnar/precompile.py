@@ -20,6 +20,7 @@ define stream S (k string, d double, l long, i int, f float, t long);
 define stream R (k string, d double, l long);
 @PrimaryKey('k') define table T (k string, d double, l long);
 @PrimaryKey('k') define table U (k string, d double, l long);
+@PrimaryKey('k') define table X (k string, l long);
 define table V (k string, d double, l long);
 define aggregation A from S select k, sum(d) as s, avg(l) as v, min(d) as lo, max(i) as hi,
 count() as n, distinctCount(i) as u group by k aggregate every sec...hour;
@@ -55,6 +56,8 @@ _ALONE: Final = (
     "from S join V on V.l >= S.l select S.k as k, V.l as l insert into J5;",
     "from S join U on S.k == U.k select S.k as k, U.l as l insert into J2;",
     "from S join T on S.k == T.k select S.k as k, T.d as d insert into J1;",
+    "from S left outer join X on S.k == X.k select S.k as k, coalesce(X.l, 0L) + S.l as l"
+    " update or insert into X on X.k == k;",
 )
 
 

@@ -20,7 +20,7 @@ STREAMS = (
     " define stream Count (k string, v int); "
 )
 OWN = (
-    "@info(name='own') from Count as c left outer join T on c.k == T.k"
+    "@info(name='own') from Count as c left outer join T on c.k == T.k and T.v < 1000"
     " select c.k as k, c.v + coalesce(T.v, 0) as v update or insert into T on T.k == k;"
 )
 OTHERS = (
