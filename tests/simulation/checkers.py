@@ -245,10 +245,8 @@ def clock(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
 
 
 def _states_of(lives: Sequence[Life], fold: Fold) -> list[Segment]:
-    """Those that a replica may have folded there; it may not have heard that logs were removed. One
-    that began before them folded a state that nobody ever claimed the output log for."""
-    found = [one for life in lives for one in life.reference.of_text(fold.text, fold.began)]
-    return [one for one in found if fold.position <= one.end]
+    """Those that a replica may have folded there; it may not have heard that logs were removed."""
+    return [one for life in lives for one in life.reference.states_of(fold)]
 
 
 def folding(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:

@@ -44,13 +44,15 @@ def reading_once() -> Iterator[None]:
 @dataclass(frozen=True)
 class Fold:
     """One slice as a replica folded it; `began`: behind which position the state did that this
-    executor was given, or the empty one that it was made with."""
+    executor was given, or the empty one that it was made with. `first_ms`: the clock of its first
+    record, if it has one; it tells whose life's log was folded."""
 
     node: str
     text: str
     began: Position
     before: Position
     position: Position
+    first_ms: int | None
     clock_before_ms: int
     clock_ms: int
     rows: tuple[OutputRow, ...]
@@ -111,14 +113,15 @@ class SimExecutor(ReferenceExecutor):
         before = entries[0].position - 1 if entries else self.position
         if self._began is None:
             self._began = before
+        first_ms = entries[0].header.clock_ms if entries else None
         clock_before_ms = self.engine.wall
         light = list(takewhile(lambda one: not self._folds.ends(self._node, one), entries))
         result = super().run_encoded(light)
         if len(light) < len(entries):
             result = replace(result, unfoldable=entries[len(light)].position)
         fold = Fold(
-            self._node, self._text, self._began, before, result.position, clock_before_ms,
-            self.engine.wall, tuple(result.rows),
+            self._node, self._text, self._began, before, result.position, first_ms,
+            clock_before_ms, self.engine.wall, tuple(result.rows),
         )  # fmt: skip
         self._folds.folded.append(fold)
         return result

@@ -25,7 +25,7 @@ from lockstep.store import Deployment
 from lockstep_services.processor.state.envelope import unseal
 from tests.counted_once import CountedOnce
 from tests.simulation.carrier import RecordedLog
-from tests.simulation.executor import Folds, SimExecutor, planned
+from tests.simulation.executor import Fold, Folds, SimExecutor, planned
 from tests.simulation.store import Archive
 
 
@@ -129,12 +129,22 @@ class Reference:
                 last = new
                 yield new
 
-    def of_text(self, text: str, after: Position) -> list[Segment]:
-        """The states of a text that had begun there; all folded as far as the log goes."""
-        found = [one for one in self.segments if one.text == text and one.begin <= after]
+    def states_of(self, fold: Fold) -> list[Segment]:
+        """Those that a replica may have folded there: of its text, and begun by then; all folded
+        as far as the log goes. There are none if it folded another life's log, or a state that
+        nobody ever claimed the output log for."""
+        if not self._has_first_of(fold):
+            return []
+        found = [one for one in self.segments if one.text == fold.text and one.begin <= fold.began]
         for one in found:
             one.fold(self.log, len(self.log.history))
-        return found
+        return [one for one in found if fold.position <= one.end]
+
+    def _has_first_of(self, fold: Fold) -> bool:
+        """Whether this log holds the slice's first record. A record that something was left out of
+        before it was folded bears the same clock as the whole one."""
+        there = self.log.encoded(fold.before, fold.before + 1)
+        return fold.first_ms is None or fold.first_ms in [one.header.clock_ms for one in there]
 
     def state_at(self, life: Life, position: Position) -> Segment | None:
         """The state of that stamp, if it is what counts at the position."""

@@ -9,11 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.bus.limits import BusLimits
+from lockstep.events import TickRecord
+from lockstep.events.codec import encode_record
 from tests.simulation.apps import APPS
 from tests.simulation.breaks import BREAKS
+from tests.simulation.carrier import SimCarrier
+from tests.simulation.executor import Folds
+from tests.simulation.loop import HostClock, VirtualLoop
+from tests.simulation.node import EPOCH_MS
+from tests.simulation.reference import Reference
 from tests.simulation.scenario import Fault, Scenario, draw, draw_faults
 from tests.simulation.shrink import shrunk
 from tests.simulation.simulation import simulate
+from tests.simulation.store import Archive
 
 ROOT = Path(__file__).parents[2]
 SMOKE_SEEDS = range(20)
@@ -71,6 +80,18 @@ FOUND_ONCE = {
     "what was settled before a restore was taken for what came behind it": draw(3231),
 }
 
+UNCLAIMED = Scenario(
+    seed=1, app=APPS[0], nodes=tuple(one for one in NODES if one != "publisher-2"), replicas=2,
+    clients=("any", "failover"), every_ms=80, skews_ms=(0,) * 7, stall_share=0.0,
+    faults=(
+        Fault(3_000, "full_disk", "store", 2_500),
+        Fault(3_000, "purge", "cluster", 300, "same"),
+        Fault(4_500, "deploy", "cluster"),
+    ),
+)  # fmt: skip
+"""The same text is deployed anew, on other logs. Nobody can store its beginning and claim them for
+it before the next text is deployed."""
+
 _STORY = """
 from tests.simulation.scenario import draw, draw_fleet
 from tests.simulation.simulation import simulate
@@ -90,6 +111,30 @@ def test_every_invariant_holds_under_faults(seeds: range) -> None:
 def test_what_was_found_once_stays_mended(scenario: Scenario) -> None:
     """Scenarios in which the services broke an invariant."""
     assert not simulate(scenario).violations
+
+
+def test_what_nobody_claimed_the_log_for_is_not_taken_for_an_earlier_life() -> None:
+    """The text that it has is that of logs that were removed; its records are others."""
+    assert not simulate(UNCLAIMED).violations
+
+
+def test_a_slice_is_compared_with_the_log_that_it_was_folded_from() -> None:
+    """Another life of the app has the same text, and other records at the same positions."""
+    loop = VirtualLoop()
+    carrier = SimCarrier(clock=HostClock(loop, EPOCH_MS), limits=BusLimits(), loop=loop)
+    text = APPS[0].versions[0]
+    lives = []
+    for clock_ms in (EPOCH_MS, EPOCH_MS + 5_000):
+        log = carrier.recorded(f"in.{clock_ms}")
+        for position in range(2):
+            log.append(log.name, encode_record(TickRecord(clock_ms + position)))
+        lives.append(Reference(text, log, carrier.recorded(f"out.{clock_ms}"), Archive(loop)))
+    folds = Folds()
+    for life in lives:
+        folds.executor("processor-1", text).run_encoded(life.catch_up().log.encoded())
+    found = [[life.states_of(fold) for life in lives] for fold in folds.folded]
+    loop.close()
+    assert found == [[lives[0].segments, []], [[], lives[1].segments]]
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
