@@ -23,8 +23,8 @@ from lockstep.embedded import prepare_spark_environment
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.execute.spark import SparkExecutor, close_slices
-from lockstep.plan import build, plan_of
+from lockstep.execute.spark import close_slices
+from lockstep.plan import build
 from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.archive import archive_figures
@@ -43,7 +43,7 @@ from tests.bench.siddhi.engine import NoSiddhiError
 from tests.bench.siddhi.run import siddhi_figures
 from tests.bench.suite import suite_figures, volume_figures
 from tests.bench.tracing import tracing_figures
-from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
+from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, owned, slices_of
 
 EVENTS = 1_000_000
 VOLUME_EVENTS = 10_000_000
@@ -116,7 +116,7 @@ def growth(runs: int) -> Row:
     rates = []
     for name, text in GROWTH:
         bench = Bench(name, text, 0.0)
-        made = throughput(lambda text=text: SparkExecutor(plan_of(text)), bench, runs)  # type: ignore[misc]
+        made = throughput(lambda text=text: owned(text), bench, runs)  # type: ignore[misc]
         rates.append(made["events_per_second"])
     ratio = rates[0] / rates[1]
     return {"name": "time(10 min) over time(1 sec)", "ratio": round(ratio, 2), "below": ratio > 1.3}
@@ -125,7 +125,7 @@ def growth(runs: int) -> Row:
 def latency(slices: int = 200) -> Row:
     """Milliseconds of a slice of 1,000 events through five chained queries."""
     log, _ = log_of(CHAIN)
-    executor = SparkExecutor(plan_of(CHAIN))
+    executor = owned(CHAIN)
     try:
         took = []
         for _ in range(slices + 20):
@@ -186,7 +186,7 @@ def engine_part(options: argparse.Namespace) -> Results:
     prepare_spark_environment()
     wanted = [bench for bench in BENCHES if options.only in bench.name]
     engine = [
-        throughput(lambda b=b: SparkExecutor(plan_of(b.text)), b, options.runs)  # type: ignore[misc]
+        throughput(lambda b=b: owned(b.text), b, options.runs)  # type: ignore[misc]
         for b in wanted
     ]
     show("Engine, through Spark", engine)

@@ -12,6 +12,9 @@ import pyarrow as pa
 
 from lockstep.events import StreamSchema
 from lockstep.events.codec import EncodedEntry, Index, encode_batch
+from lockstep.execute.spark import SparkExecutor
+from lockstep.plan import plan_of
+from lockstep.settings import load_settings
 
 SYMBOLS = 100
 EVENTS_PER_MS = 10
@@ -55,6 +58,13 @@ class Log:
             schema, batch, ones, int(times[-1]), timestamps_ms=stamps, index=index
         )
         return EncodedEntry(self._position, payload)
+
+
+def owned(text: str) -> SparkExecutor:
+    """An executor as a processor has it: the owner keeps snapshots and the log. By itself it would
+    take snapshots between slices, which stops a large state for a second, again and again."""
+    settings = load_settings({})
+    return SparkExecutor(plan_of(text), base_max_bytes=settings.processor.rebuild_max_bytes)
 
 
 def slices_of(entries: Sequence[EncodedEntry], records: int) -> list[Sequence[EncodedEntry]]:

@@ -22,10 +22,10 @@ from lockstep.embedded import prepare_spark_environment
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import OutputColumns, in_columns
 from lockstep.execute.contract import Executor
-from lockstep.execute.spark import SparkExecutor, close_slices
+from lockstep.execute.spark import close_slices
 from lockstep.plan import plan_of
 from tests.bench.nexmark.generator import ROUND_EVENTS, SCHEMA, NexmarkLog, Round, rounds
-from tests.bench.workload import numpy_seconds
+from tests.bench.workload import numpy_seconds, owned
 
 QUERIES: Final = Path(__file__).with_name("queries")
 SLICE_ROUNDS: Final = 100
@@ -161,10 +161,9 @@ def measured(
     query: Query, log: Sequence[Sequence[EncodedEntry]], judge: Judge, *, events: int, runs: int
 ) -> dict[str, Any]:
     """Rates of some runs, each on a fresh state, and how many rows are wrong."""
-    plan = plan_of(query.text)
     took, wrong = [], 0
     for run in range(runs):
-        executor = SparkExecutor(plan)
+        executor = owned(query.text)
         try:
             begun = time.perf_counter()
             parts = list(folded(executor, log))

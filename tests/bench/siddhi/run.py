@@ -23,7 +23,6 @@ from lockstep.embedded import prepare_spark_environment
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import in_columns
 from lockstep.execute.spark import SparkExecutor, close_slices
-from lockstep.plan import plan_of
 from lockstep.siddhiql import check
 from tests.bench.nexmark.generator import ROUND_EVENTS, rounds
 from tests.bench.nexmark.run import queries
@@ -37,7 +36,7 @@ from tests.bench.siddhi.engine import (
     compile_driver,
     siddhi,
 )
-from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
+from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, owned, slices_of
 
 TOGETHER: Final = 1_000
 SLICE_EVENTS: Final = 500_000
@@ -83,7 +82,7 @@ def sent(other: Siddhi, slices: Slices, together: int, *, decodes: bool = False)
 def both(text: str, other: Siddhi) -> Iterator[Both]:
     """They run within the block. NotInSiddhiError."""
     other.open(text)
-    own = SparkExecutor(plan_of(text))
+    own = owned(text)
     try:
         yield Both(own, other)
     finally:
