@@ -34,6 +34,7 @@ EXTENSIONS = (
         doc="The n smallest events in the given order.",
         semantics="7.10",
         meaning=f"{__name__}.meaning:SortWindow",
+        columns=f"{__name__}.columns:sort",
         examples=("sort(2, i)", "sort(3, d, 'desc', i)"),
         leaves=Leaves.IN_ANY_ORDER,
         timers=Timers.NONE,

@@ -72,7 +72,7 @@ def test_a_query_that_is_kept_on_the_reference_takes_no_other_along(seed: int) -
     text = (
         "define stream S (s string, i int, l long, d double, f float, b bool, t long);"
         f" define stream R (s string, i int, d double, t long); {table}"
-        f" from S[not (s is null)]#window.sort(2, i) join {name} on S.s == {name}.s"
+        f" from S[not (s is null)]#window.sort(2, s) join {name} on S.s == {name}.s"
         f" select S.s as s, {name}.i as i insert into {apps.name()};"
         f" from R[not (s is null)] select s, i update or insert into {name} on {name}.s == s;"
         f" from S[not (s is null) and i > 3] select s, i insert into {name};"
