@@ -43,6 +43,9 @@ from lockstep.operators.errors import SnapshotError
 from lockstep.operators.limits import LimitError
 from lockstep.plan import AppPlan
 from lockstep.siddhiql import check_on_demand
+from lockstep.telemetry import get_logger
+
+_log = get_logger(part="columns")
 
 
 class NotColumnar(Exception):
@@ -158,6 +161,11 @@ class ColumnarExecutor:
             # What hung on nobody's sending there goes on without. Shares do not see each other's.
             if self._shard is not None:
                 raise Unfit("events of a stream that was taken for closed")
+            _log.warning(
+                "events came to a stream whose events are foretold; the queries around it go on "
+                "one event at a time",
+                app=self.plan.name, streams=sorted(self.lowering.closed),
+            )  # fmt: skip
             self._plain = frozenset(self.plan.checked.tables)
             self.restore(self.snapshot())
         for entry in entries:

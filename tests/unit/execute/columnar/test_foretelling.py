@@ -4,6 +4,7 @@ what comes out is what the reference brings."""
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Defaults, Realms
@@ -121,7 +122,9 @@ def test_events_that_are_sent_to_a_stream_on_the_way() -> None:
     assert in_one_slice(plan, steps) == expected
     executor = ColumnarExecutor(plan, start_ms=0)
     assert executor.lowering.closed == {"Mid"}
-    executor.run_slice(entries_of(plan, steps))
+    with capture_logs() as told:
+        executor.run_slice(entries_of(plan, steps))
+    assert [line["streams"] for line in told if "foretold" in line["event"]] == [["Mid"]]
     assert executor.lowering.closed == frozenset()
     assert ("d", 6) in executor.on_demand("from T select k, v")
 
