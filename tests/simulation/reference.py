@@ -206,8 +206,8 @@ class Reference:
 
     def _states(self, generation: Generation, wanted: Deployment) -> Iterator[tuple[str, Bytes]]:
         """The states that it may begin with, and whose texts: the revision's that was to be
-        restored, unless that could not be used any more; what was there, if there was nothing to
-        restore or it could not be used.
+        restored, unless that could not be used any more, or had folded what is still to come; what
+        was there, if there was nothing to restore or it could not be used.
         """
         if not self.segments:
             return
@@ -220,9 +220,10 @@ class Reference:
         if restoration is not None and restoration.life > then.life:
             taken = self.archive.taken[restoration.revision]
             contents = unseal(taken.state)
-            yield contents.text, contents.snapshot
-            if taken.unusable_ms is None or taken.unusable_ms > self._claimed_ms(generation):
-                return
+            if taken.revision.position <= generation.position:
+                yield contents.text, contents.snapshot
+                if taken.unusable_ms is None or taken.unusable_ms > self._claimed_ms(generation):
+                    return
         yield before.text, before.snapshots[generation.position]
 
     def _claimed_ms(self, generation: Generation) -> int:

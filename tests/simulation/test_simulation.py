@@ -70,6 +70,9 @@ UNHEARD = Scenario(
 )  # fmt: skip
 """The leader goes over and dies; the standby has not heard of it and has no store to look at."""
 
+BEHIND = draw(857)
+"""A leader that reads nothing for a while is to go back to what its standby has stored."""
+
 FOUND_ONCE = {
     "a node that had not heard of a version led the app back": draw_faults(2008),
     "a leader cut over before it had folded what was published": draw_faults(2013),
@@ -78,6 +81,8 @@ FOUND_ONCE = {
     "a leader that got no answer went on behind the new version's beginning": draw_faults(1608),
     "a node led on with a version that the app had gone over from": UNHEARD,
     "what was settled before a restore was taken for what came behind it": draw(3231),
+    "a leader went back to a state that had folded more than it had itself": BEHIND,
+    "a leader went over to a version in front of what the log had forgotten": draw(1310),
 }
 
 UNCLAIMED = Scenario(
@@ -111,6 +116,13 @@ def test_every_invariant_holds_under_faults(seeds: range) -> None:
 def test_what_was_found_once_stays_mended(scenario: Scenario) -> None:
     """Scenarios in which the services broke an invariant."""
     assert not simulate(scenario).violations
+
+
+def test_a_leader_that_is_behind_a_revision_goes_back_to_it_nevertheless() -> None:
+    """Once it has come as far itself."""
+    told = [one.what for one in simulate(BEHIND).story]
+    assert any(one.startswith("restoring revision=") for one in told)
+    assert not any(one.startswith("a state does not fit") for one in told)
 
 
 def test_what_nobody_claimed_the_log_for_is_not_taken_for_an_earlier_life() -> None:

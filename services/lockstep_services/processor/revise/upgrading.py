@@ -9,7 +9,7 @@ restore it and go on from there.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from msgspec import structs
@@ -19,7 +19,7 @@ from lockstep.frame import wait_set
 from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
-from lockstep.store import Deployment
+from lockstep.store import Deployment, Revision
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.lead.claiming import Begun
 from lockstep_services.processor.lead.leadership import Leadership
@@ -124,9 +124,7 @@ class UpgradeLoop:
         paused_ms = self._clock.monotonic_ms()
         try:
             await self._fold.at_rest()
-            if not self._has_folded_what_is_published():
-                if self._running.engine.unfoldable is not None:
-                    raise RestartReplicaError("one with more memory has published what is next")
+            if not await self._may_leave_the_old_state(wanted):
                 return
             if self._lead.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
                 return
@@ -158,11 +156,35 @@ class UpgradeLoop:
             if begun is not self._running.engine:
                 await begun.close()
 
-    def _has_folded_what_is_published(self) -> bool:
-        """The old version has to be left behind its last row: a new leader may be before it still,
-        with nothing held back."""
-        last = self._published.last_id
-        return last is None or self._running.engine.position >= last.position
+    async def _may_leave_the_old_state(self, wanted: Deployment) -> bool:
+        """Once it has come to its last row and to all that is stored of it: a new leader may be in
+        front of that still, with nothing held back. What a revision holds the log may have
+        forgotten, and who goes back to it does not fold it again."""
+        engine, last = self._running.engine, self._published.last_id
+        stored = await self._stored()
+        if engine.position < self._stored_up_to(stored):
+            if engine.stopped is not None:
+                raise RestartReplicaError("another replica has folded what is next")
+            return False
+        if last is not None and engine.position < last.position:
+            if engine.unfoldable is not None:
+                raise RestartReplicaError("one with more memory has published what is next")
+            return False
+        # Who stops in front of what that state holds goes on with its own.
+        return engine.stopped is not None or not self._is_ahead(wanted, stored)
+
+    async def _stored(self) -> Sequence[Revision]:
+        return await self._site.world.store.revisions.list(*self._site.name.key)
+
+    def _is_ahead(self, wanted: Deployment, stored: Sequence[Revision]) -> bool:
+        """The state that is to be gone back to has folded more than the present one."""
+        to, position = wanted.origin.restoration, self._running.engine.position
+        return any(to and one.id == to.revision and one.position > position for one in stored)
+
+    def _stored_up_to(self, stored: Sequence[Revision]) -> Position:
+        """How far the furthest revision of the present state has come that counts."""
+        life = self._running.generation.life
+        return max((one.position for one in stored if one.verified and one.life == life), default=0)
 
     async def _made_count(self, begun: AppEngine, generation: Generation) -> bool:
         """Stores the beginning as a verified revision; then the output log goes over to it if this
@@ -175,9 +197,11 @@ class UpgradeLoop:
         if saved is None:
             return False
         await revisions.mark_verified(saved.id)
-        there = await revisions.list(*self._site.name.key)
+        there = await self._stored()
         if not any(one.id == saved.id and one.verified for one in there):
             return False  # somebody who has not heard of it has made room meanwhile
+        if self._stored_up_to(there) > begun.position:
+            return False  # or has stored what is behind it
         match await self._leadership.begin(generation):
             case Begun.STANDS:
                 return True

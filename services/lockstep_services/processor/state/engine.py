@@ -33,6 +33,7 @@ from lockstep.execute.succession import Succeeded, succeed
 from lockstep.execute.undoing import UNFOLDABLE, whole, without
 from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
+from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import moved
 from lockstep.plan import AppPlan, Plans
 from lockstep_services.processor.state.envelope import Contents
@@ -237,6 +238,8 @@ class AppEngine:
             contents, text=self.plan.text, snapshot=succeeded.snapshot, rows=(), faults=()
         )
         await self.restore(old.position, fitting)
+        if self.position > old.position:
+            raise SnapshotError(f"it has folded up to {self.position}, the app to {old.position}")
         return succeeded.lost
 
     def _succeed(self, contents: Contents) -> Succeeded:
