@@ -83,6 +83,7 @@ FOUND_ONCE = {
     "what was settled before a restore was taken for what came behind it": draw(3231),
     "a leader went back to a state that had folded more than it had itself": BEHIND,
     "a leader went over to a version in front of what the log had forgotten": draw(1310),
+    "a standby that held back all it may was not let lead": draw(1153),
 }
 
 UNCLAIMED = Scenario(

@@ -105,7 +105,7 @@ class FoldLoop:
                 await self._clock.sleep_ms(BLOCKED_WAIT_MS)
                 if not self._lead.is_active:
                     await look_for_others(self._site, self._running)
-            elif len(self._running.engine.outbox) >= self._settings.hold_back_max_outputs:
+            elif self._reach.is_full:
                 self._published.space.clear()
                 await wait_set(self._published.space, self._clock, FULL_WAIT_MS)
             else:

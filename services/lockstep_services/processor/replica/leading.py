@@ -96,7 +96,13 @@ class Reach:
         """As of now."""
         position = self.running.engine.position
         behind_ms = self.behind.ms(position, self.site.clock.monotonic_ms())
-        return Progress(position, self.log_end, self.goal, behind_ms)
+        return Progress(position, self.log_end, self.goal, behind_ms, self.is_full)
+
+    @property
+    def is_full(self) -> bool:
+        """It holds back as much as it may: nothing more is folded before that is published."""
+        limit = self.running.wanted.settings.hold_back_max_outputs
+        return len(self.running.engine.outbox) >= limit
 
     @property
     def is_ready(self) -> bool:

@@ -31,13 +31,15 @@ def standby_of(view: AppView, settings: ProcessorSettings) -> str:
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a replica stands in the input log: `goal` is the log's end when it began, `behind_ms`
-    for how long the leader has published what this one has not folded yet.
+    for how long the leader has published what this one has not folded yet. `is_full`: it holds back
+    as much as it may, and folds no more until that is published.
     """
 
     position: Position
     log_end: Position
     goal: Position
     behind_ms: int = 0
+    is_full: bool = False
 
     @property
     def lag(self) -> int:
@@ -49,15 +51,13 @@ def is_ready(standby: str, progress: Progress, settings: ProcessorSettings) -> b
     """Whether a standby could take over soon.
 
     A hot one has folded what was there when it began, however little that is: until then it is
-    still on its way, and would publish nothing new before it had come to the present.
+    still on its way, and would publish nothing new before it had come to the present. One that is
+    full comes no further while nobody publishes, and publishes at once when it leads.
     """
     if standby == WARM:
         return progress.lag <= settings.warm_ready_lag_positions
-    return (
-        progress.position >= progress.goal
-        and progress.lag <= settings.ready_lag_positions
-        and progress.behind_ms <= settings.ready_lag_ms
-    )
+    has_come = progress.position >= progress.goal and progress.lag <= settings.ready_lag_positions
+    return (has_come or progress.is_full) and progress.behind_ms <= settings.ready_lag_ms
 
 
 class Behind:

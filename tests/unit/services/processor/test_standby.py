@@ -1,5 +1,7 @@
 """Who is meant to lead, and who waits."""
 
+from dataclasses import replace
+
 from lockstep.control import GroupStatus, Heartbeat
 from lockstep.settings import load_settings
 from lockstep_services.processor.replica.standby import (
@@ -62,6 +64,15 @@ def test_a_hot_standby_is_ready_once_it_has_been_at_the_end_it_began_with() -> N
     assert is_ready("hot", Progress(goal, goal + 100, goal), settings)
     assert not is_ready("hot", Progress(goal, goal + 101, goal), settings)
     assert is_ready("hot", Progress(5_000, 5_000, goal), settings)
+
+
+def test_a_hot_standby_that_may_hold_back_no_more_is_ready() -> None:
+    """It comes no further before somebody publishes: unless others have published more already."""
+    settings = load_settings({"LOCKSTEP_PROCESSOR__READY_LAG_MS": "1000"}).processor
+    full = Progress(900, 90_000, 80_000, is_full=True)
+    assert is_ready("hot", full, settings)
+    assert not is_ready("hot", replace(full, is_full=False), settings)
+    assert not is_ready("hot", replace(full, behind_ms=1001), settings)
 
 
 def test_a_warm_standby_is_ready_where_its_revision_is() -> None:
