@@ -126,6 +126,11 @@ def test_a_leader_that_is_behind_a_revision_goes_back_to_it_nevertheless() -> No
     assert not any(one.startswith("a state does not fit") for one in told)
 
 
+def test_a_run_ends_no_sooner_than_what_was_set_aside_is_a_dead_letter() -> None:
+    """The last record is set aside, so no row is left to wait for."""
+    assert not simulate(draw(146)).violations
+
+
 def test_what_nobody_claimed_the_log_for_is_not_taken_for_an_earlier_life() -> None:
     """The text that it has is that of logs that were removed; its records are others."""
     assert not simulate(UNCLAIMED).violations
