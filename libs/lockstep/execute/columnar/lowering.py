@@ -26,7 +26,7 @@ from lockstep.partitions.columns import Broadcast, Ranges, Router
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedStream
-from lockstep.tables.columns import PassiveTable, TableUnit
+from lockstep.tables.columns import PassiveTable, TableUnit, can_foretell
 from lockstep.tables.rule import table_units
 
 
@@ -105,15 +105,21 @@ def lower(
     foretold = foretell(plan, parts, tables, plain)
     hosting = Hosting(plan, parts, refused, seconds, observe)
     in_order = hosting.parts_in_order()
-    if hosted := {name for name in foretold if f"table/{name}" in hosting.refused}:
+    if unkept := {name for name in foretold if not _is_kept(name, tables[name], hosting)}:
         # The reference makes their writes as they come, so they have to come as they are.
-        return lower(plan, pool, defaults, observe=observe, plain=plain | hosted)
+        return lower(plan, pool, defaults, observe=observe, plain=plain | unkept)
     closed = frozenset[str]().union(*foretold.values())
     choices = [_chosen(choice, item, hosting) for choice, item in _by_item(plan, choices)]
     chosen = tuple(_aggregation(name, hosting.refused) for name in aggregations)
     if not any(item in parts for item in _working(plan)):
         return Lowering((), tuple(choices), tuple(dict.fromkeys(refused.values())), (), chosen)
     return Lowering(tuple(in_order), tuple(choices), (), (), chosen, closed)
+
+
+def _is_kept(name: str, table: TableUnit | str, hosting: Hosting) -> bool:
+    """A table of which writes are foretold is in columns, and found by its key alone."""
+    is_hosted = f"table/{name}" in hosting.refused
+    return isinstance(table, TableUnit) and can_foretell(table) and not is_hosted
 
 
 def _named_windows(plan: AppPlan, pool: StringPool) -> dict[str, NamedWindowUnit]:
