@@ -50,7 +50,8 @@ class _Circle:
     def between(self, source: str) -> tuple[str, str]:
         """(a query on the way, what it writes)."""
         out, pick = self.apps.name(), self.apps.pick
-        condition = pick("", "[before is null or d > before]", "[other is null]", "[i > 1]")
+        known = f"[not (({self.on(f'{source}.')}) in {self.table})]"
+        condition = pick("", "[before is null or d > before]", "[other is null]", "[i > 1]", known)
         select = pick(
             "*",
             "s, i, d, before + d as before, count, other",

@@ -27,6 +27,7 @@ from lockstep.siddhiql.checked import (
     SourceKind,
 )
 from lockstep.siddhiql.scope import Scope, Shape, Source, row_scope
+from lockstep.siddhiql.trees import below
 from lockstep.tables.meaning.conditions import conjuncts, equalities
 
 EVENT: Final = "event"
@@ -94,19 +95,19 @@ class _Telling:
             return
         assert isinstance(source, CheckedStream)
         self.outputs = [ast.Variable(name, EVENT) for name in source.source_schema.names]
-        self.go_on(query)
+        self.go_on(query, asks=True)
 
-    def go_on(self, query: CheckedQuery) -> None:
-        """The next query on the way. NotLowerable."""
+    def go_on(self, query: CheckedQuery, *, asks: bool = False) -> None:
+        """The next query on the way, or one that `asks`. NotLowerable."""
         assert isinstance(query.input, CheckedStream)
-        self._filters(query.input.handlers)
+        self._filters(query.input.handlers, asks=asks)
         leaf = partial(self.of_one, query.scope)
         self.outputs = [_rewritten(item.expression, leaf) for item in query.selection]
 
     def _begin_join(self, join: CheckedJoin) -> None:
         names = join.left.source_schema.names
         self.outputs = [ast.Variable(name, EVENT) for name in names]
-        self._filters(join.left.handlers)
+        self._filters(join.left.handlers, asks=True)
         found, exact = equalities(join.input.on, join.scope, 1)
         leaf = partial(self._of_join, join.scope)
         self._asked({each.attribute: _rewritten(each.value, leaf) for each in found}, exact=exact)
@@ -120,13 +121,14 @@ class _Telling:
             raise NotLowerable("a table that is asked for several rows")
         self.key, self.asks = key, True
 
-    def _filters(self, handlers: Sequence[CheckedHandler]) -> None:
+    def _filters(self, handlers: Sequence[CheckedHandler], *, asks: bool) -> None:
         for each in handlers:
             if not isinstance(each.handler, ast.Filter):
                 raise NotLowerable("more than filters on the way")
             leaf = partial(self.of_one, each.scope)
+            asked = partial(self._asking, each.scope) if asks else _refused
             for part in conjuncts(each.handler.condition):
-                self.guard.append(_rewritten(part, leaf, partial(self._asking, each.scope)))
+                self.guard.append(_rewritten(part, leaf, asked))
 
     def _asking(self, scope: Scope, asked: ast.InTable) -> ast.Expression:
         """`condition in Table`."""
@@ -228,20 +230,8 @@ def _asks(query: CheckedQuery, table: str) -> bool:
         return is_left_stream and is_table and not right.handlers
     if not isinstance(source, CheckedStream) or source.kind is not SourceKind.STREAM:
         return False
-    filters = (each.handler for each in source.handlers if isinstance(each.handler, ast.Filter))
-    return any(_in_table(each.condition, table) for each in filters)
-
-
-def _in_table(expression: ast.Expression, table: str) -> bool:
-    match expression:
-        case ast.InTable():
-            return expression.table == table
-        case ast.Not(operand=operand):
-            return _in_table(operand, table)
-        case ast.And(left=left, right=right) | ast.Or(left=left, right=right):
-            return _in_table(left, table) or _in_table(right, table)
-        case _:
-            return False
+    handlers = below([each.handler for each in source.handlers])
+    return any(isinstance(each, ast.InTable) and each.table == table for each in handlers)
 
 
 def _check_plain(query: CheckedQuery) -> None:
@@ -281,7 +271,7 @@ def _written_key(query: CheckedQuery, telling: _Telling, primary: tuple[int, ...
 
 
 def _refused(asked: ast.InTable) -> ast.Expression:
-    raise NotLowerable("a table that is asked outside filters")
+    raise NotLowerable("a table that is asked elsewhere")
 
 
 def _rewritten(
