@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def growth(runs: int) -> Row:
     rates = []
     for name, text in GROWTH:
         bench = Bench(name, text, 0.0)
-        made = throughput(lambda text=text: owned(text), bench, runs)  # type: ignore[misc]
+        made = throughput(partial(owned, text), bench, runs)
         rates.append(made["events_per_second"])
     ratio = rates[0] / rates[1]
     return {"name": "time(10 min) over time(1 sec)", "ratio": round(ratio, 2), "below": ratio > 1.3}
@@ -185,10 +186,7 @@ def engine_part(options: argparse.Namespace) -> Results:
     """Throughput of each query, and, unless some were chosen, growth, latency and the reference."""
     prepare_spark_environment()
     wanted = [bench for bench in BENCHES if options.only in bench.name]
-    engine = [
-        throughput(lambda b=b: owned(b.text), b, options.runs)  # type: ignore[misc]
-        for b in wanted
-    ]
+    engine = [throughput(partial(owned, b.text), b, options.runs) for b in wanted]
     show("Engine, through Spark", engine)
     found: Results = {"engine": engine}
     if not options.only:

@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, TypeVar
 
+from hypothesis import note
+
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.plan import AppPlan
+from lockstep.plan import AppPlan, build
+from lockstep.siddhiql import check
 from tests.property.executors_absences import waiting
 from tests.property.executors_patterns import pattern
 
@@ -397,6 +400,16 @@ def compared(
     assert brought == whole
     assert hopped == whole
     return "columnar"
+
+
+def agreeing(seed: int, kinds: Sequence[Callable[[Apps], str]]) -> str:
+    """As `compared`, of an app of these kinds and a log that are drawn by the seed."""
+    random = Random(seed)
+    text = Apps(random, kinds).app()
+    note(text)
+    plan = build(check(text))
+    log = entries(random, 40, in_event_time=plan.checked.is_playback)
+    return compared(plan, log, fold(plan, [log], columnar=False), random)
 
 
 def _fold(

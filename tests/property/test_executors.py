@@ -20,7 +20,7 @@ from lockstep.siddhiql import check
 from tests.property.amount import examples
 from tests.property.executors_exotic import EXOTIC, runs_on_the_reference
 from tests.property.executors_joins import JOINED
-from tests.property.executors_model import PARTS, Apps, compared, entries, fold
+from tests.property.executors_model import PARTS, Apps, agreeing, compared, entries, fold
 from tests.property.executors_windows import WINDOWED
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -46,26 +46,14 @@ def test_columns_bring_what_the_reference_brings(seed: int) -> None:
 def test_windows_and_rates_inside_partitions_and_outside(seed: int) -> None:
     """The same for apps full of windows: sessions, hops, batches and rates, each instance of a
     partition with its own."""
-    random = Random(seed)
-    text = Apps(random, WINDOWED).app()
-    note(text)
-    plan = build(check(text))
-    log = entries(random, 40, in_event_time=plan.checked.is_playback)
-    whole = fold(plan, [log], columnar=False)
-    event(compared(plan, log, whole, random))
+    event(agreeing(seed, WINDOWED))
 
 
 @settings(max_examples=examples(80), deadline=None)
 @given(st.integers(0, 2**32))
 def test_joins_over_what_windows_let_in_and_out(seed: int) -> None:
     """The same for joins whose rows are seen leaving, of any windows, and of tables."""
-    random = Random(seed)
-    text = Apps(random, JOINED).app()
-    note(text)
-    plan = build(check(text))
-    log = entries(random, 40, in_event_time=plan.checked.is_playback)
-    whole = fold(plan, [log], columnar=False)
-    event(compared(plan, log, whole, random))
+    event(agreeing(seed, JOINED))
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.column import DTYPES, Array, Column, Mask, Strings, Words, either
+from lockstep.columns.column import DTYPES, Array, Column, Longs, Mask, Strings, Words, either
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.typing import promote
@@ -106,3 +106,10 @@ def joined(first: Column, second: Column, choose_first: Mask) -> Column:
             codes=np.where(choose_first, first.values, shifted), words=words, nulls=nulls
         )
     return Column(first.type, np.where(choose_first, first.values, second.values), nulls)
+
+
+def ordered(values: Any) -> Longs:
+    """Whole numbers in the order of doubles; both zeros are the same. NaN has no place in it."""
+    bits = (values + 0.0).view(np.int64)
+    found: Longs = bits ^ ((bits >> 63) & np.int64(0x7FFF_FFFF_FFFF_FFFF))
+    return found

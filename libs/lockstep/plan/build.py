@@ -119,7 +119,7 @@ def _exported(checked: CheckedApp, nodes: list[PlanNode]) -> list[str]:
     written: set[str] = set()
     read: set[str] = set()
     for node in nodes:
-        written.update((node.writes,) if isinstance(node, QueryNode) else node.writes)
+        written.update(node.written)
         read.update(node.reads)
     for aggregation in checked.aggregations.values():
         read.add(aggregation.input.input.source)

@@ -24,6 +24,11 @@ class QueryNode:
         """What the ids of its operators begin with, in a partition behind the instance's path."""
         return query_path(self.name)
 
+    @property
+    def written(self) -> tuple[str, ...]:
+        """All that it writes, as of any node."""
+        return (self.writes,)
+
 
 @dataclass(frozen=True)
 class PartitionNode:
@@ -40,6 +45,11 @@ class PartitionNode:
     def path(self) -> str:
         """What the ids of its operators begin with."""
         return partition_path(self.name)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """All that it writes, as of any node."""
+        return self.writes
 
 
 PlanNode = QueryNode | PartitionNode

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,41 +19,29 @@ from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import States
 from lockstep.events import AttributeType
 from lockstep.plan import QueryNode
-from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.tables.foretold import Prophecy
 from lockstep.tables.program import Programs
 from lockstep.tables.store import TableStore
-from lockstep.tables.writers import Foretold, Writer, computed_by, tested_by, writer_of
+from lockstep.tables.writers import Foretold, Writer, writer_of
 
 
 def foretold_writer(query: CheckedQuery, told: Prophecy, table: TableStore) -> Writer:
     """What the query does to the table, of what `ForetoldWrites` brings: first what its output has,
     then the event that asked, then the number of that event's chunk. NotLowerable."""
-    writer = writer_of(query, table)
     width = len(query.output.names)
     programs = Programs(told.scope, width)
+    writer = writer_of(query, table, programs, partial(told.of_action, query.action_scope))
     guard = programs.test([each for each in told.guard if programs.reads_rows(each)])
     outputs = {
         place: programs.value(each)
         for place, each in enumerate(told.outputs)
         if programs.reads_rows(each)
     }
-    scope = query.action_scope
-    test: Sequence[ast.Expression] = ()
-    computed: Mapping[int, ast.Expression] = {}
-    if scope is not None:
-        test = [told.of_action(each, scope) for each in tested_by(query, table)]
-        found = computed_by(query, table)
-        computed = {at: told.of_action(each, scope) for at, each in found.items()}
     asked = width + len(told.scope.sources[0].schema.names)
-    made = replace(
-        writer,
-        programs=programs,
-        test=programs.test(test),
-        values={at: programs.value(each) for at, each in computed.items()},
-        foretold=Foretold(told.asker, guard, outputs, asked),
-    )
+    made = replace(writer, foretold=Foretold(told.asker, guard, outputs, asked))
+    if not made.has_programs:
+        raise NotLowerable("a value that no program computes")
     if made.foretold_attributes.intersection(table.not_null):
         raise NotLowerable("a key that is computed of the table")
     return made

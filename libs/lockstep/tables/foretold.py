@@ -60,13 +60,14 @@ class Prophecy:
     guard: tuple[ast.Expression, ...]
     outputs: tuple[ast.Expression, ...]
 
-    def of_action(self, expression: ast.Expression, action: Scope) -> ast.Expression:
+    def of_action(self, action: Scope | None, expression: ast.Expression) -> ast.Expression:
         """A condition or value of the writer's action, which sees its output and the row that it
         finds. NotLowerable."""
-        names = action.sources[1].schema.names
+        assert action is not None, "an insert has no expressions"
+        known, names = action, action.sources[1].schema.names
 
         def leaf(variable: ast.Variable) -> ast.Expression:
-            ref = action.resolve(variable)
+            ref = known.resolve(variable)
             if ref.slot:
                 return ast.Variable(names[ref.attribute], ROW)
             return self.outputs[ref.attribute]
@@ -196,7 +197,7 @@ def _way(plan: AppPlan, node: QueryNode, table: str) -> list[QueryNode] | None:
         if not isinstance(stream, CheckedStream) or stream.kind is not SourceKind.STREAM:
             return None
         name = stream.input.source
-        writers = [each for each in plan.nodes if name in _written(each)]
+        writers = [each for each in plan.nodes if name in each.written]
         if len(writers) != 1 or _has_source(plan, name) or len(way) == _MAX_QUERIES:
             return None
         (writer,) = writers
@@ -214,11 +215,6 @@ def _has_source(plan: AppPlan, stream: str) -> bool:
         if isinstance(each, ast.StreamDefinition) and each.name == stream
         for annotation in each.annotations
     )
-
-
-def _written(node: object) -> tuple[str, ...]:
-    written = getattr(node, "writes", ())
-    return (written,) if isinstance(written, str) else tuple(written)
 
 
 def _asks(query: CheckedQuery, table: str) -> bool:

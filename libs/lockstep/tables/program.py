@@ -201,7 +201,7 @@ def _shifted(frame: Frame, by: int) -> Rows:
 
 def _limited(steps: Sequence[tuple[int, int]]) -> Steps:
     """NotLowerable where the stack has no room."""
-    pushed = {machine.GIVEN: 1, machine.HELD: 1, machine.SEEN: 1, machine.UNSEEN: 1}
+    pushed = dict.fromkeys((machine.GIVEN, machine.HELD, machine.SEEN, machine.UNSEEN), 1)
     pushed[machine.CHOOSE] = -2
     alone = (machine.TO_DOUBLE, machine.TO_SINGLE, machine.NOT, machine.IS_NULL)
     height = most = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,20 +92,31 @@ def action_of(query: CheckedQuery, table: Table, clock: RowContext) -> Insert | 
     return make_action(action, query.output, scope, table, context)
 
 
-def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
+def _as_it_is(expression: ast.Expression) -> ast.Expression:
+    return expression
+
+
+def writer_of(
+    query: CheckedQuery,
+    table: TableStore,
+    programs: Programs | None = None,
+    said: Callable[[ast.Expression], ast.Expression] = _as_it_is,
+) -> Writer:
     """What a query does to the columns; NotLowerable where the rows' values decide what happens,
-    in ways that no program tells."""
+    in ways that no program tells. `programs` of another scope than the action's have its
+    expressions as they are `said` there."""
     _check_types(query, table.schema)
     action = query.query.action
     places = tuple(range(len(table.schema.names)))
+    programs = programs or Programs(query.action_scope)
     if isinstance(action, ast.InsertInto):
-        return Writer(operations.INSERT, table.index(()), (), places)
+        return Writer(operations.INSERT, table.index(()), (), places, programs=programs)
     assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert | ast.DeleteFrom)
     assert query.action_scope is not None
     found, _ = equalities(action.on, query.action_scope, 1)
-    programs = Programs(query.action_scope)
     served = looked_in(found, table)
-    test = programs.test(tested_by(query, table))
+    beside = _beside(action.on, [each for each in found if each.attribute in served])
+    test = programs.test([said(each) for each in beside])
     compiler = Compiler(query.action_scope)
     index = table.index(served)
     values = {equality.attribute: equality.value for equality in found}
@@ -114,7 +125,8 @@ def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
         return Writer(operations.DELETE, index, wanted, programs=programs, test=test)
     changed, expressions = _changes(query, table)
     computed = {each: compiler.compile(value) for each, value in expressions.items()}
-    programmed = programs, test, _programmed(programs, expressions)
+    spoken = {each: said(value) for each, value in expressions.items()}
+    programmed = programs, test, _programmed(programs, spoken)
     for attribute in table.primary:
         place, value = changed[attribute], values.get(attribute)
         if place is not None and not _brings(query, table, attribute, place, value):
@@ -126,25 +138,6 @@ def writer_of(query: CheckedQuery, table: TableStore) -> Writer:
         _brings(query, table, attribute, new[attribute], values[attribute]) for attribute in served
     )
     return Writer(operations.UPSERT, index, wanted, new, changed, computed, *programmed, own)
-
-
-def tested_by(query: CheckedQuery, table: TableStore) -> list[ast.Expression]:
-    """What a query's condition asks of the rows that the index finds."""
-    action = query.query.action
-    if isinstance(action, ast.InsertInto):
-        return []
-    assert isinstance(action, ast.UpdateTable | ast.UpdateOrInsert | ast.DeleteFrom)
-    assert query.action_scope is not None
-    found, _ = equalities(action.on, query.action_scope, 1)
-    served = looked_in(found, table)
-    return _beside(action.on, [each for each in found if each.attribute in served])
-
-
-def computed_by(query: CheckedQuery, table: TableStore) -> Mapping[int, ast.Expression]:
-    """What a query computes for the attributes of a row that it changes."""
-    if isinstance(query.query.action, ast.UpdateTable | ast.UpdateOrInsert):
-        return _changes(query, table)[1]
-    return {}
 
 
 def _beside(on: ast.Expression | None, served: Sequence[Equality]) -> list[ast.Expression]:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from lockstep.columns.arithmetic import ordered
+from lockstep.columns.bound import Bound
+from lockstep.columns.column import Column
 from lockstep.columns.moves import Moves
+from lockstep.columns.pool import StringPool
+from lockstep.events import AttributeType
 from lockstep.patterns.columns import token_kernel as machine
-from lockstep.patterns.columns.comparing import _ordered
+from lockstep.patterns.columns.comparing import Compared
 from lockstep.patterns.columns.kernel import waiting
 from lockstep.patterns.columns.machine import PatternMachine, Slice
 from lockstep.patterns.columns.memory import PatternMemory, Program
 from lockstep.patterns.columns.shape import Shape
+from lockstep.patterns.conditions import Comparison
 from lockstep.plan import QueryNode, plan_of
 from lockstep.siddhiql.checked import CheckedPattern
 
@@ -149,6 +155,18 @@ def test_tokens_from_a_snapshot() -> None:
 def test_floating_numbers_as_whole_ones() -> None:
     """In the same order; both zeros are one."""
     values = np.array([-np.inf, -1.5, -1e-300, -0.0, 0.0, 1e-300, 1.5, np.inf])
-    ordered = _ordered(values)
-    assert ordered[3] == ordered[4]
-    assert (np.diff(np.delete(ordered, 3)) > 0).all()
+    found = ordered(values)
+    assert found[3] == found[4]
+    assert (np.diff(np.delete(found, 3)) > 0).all()
+
+
+def test_what_is_nan_compares_like_null() -> None:
+    """All else by whole numbers in its order."""
+    column = Column(AttributeType.DOUBLE, np.array([2.0, np.nan, -1.0]))
+    comparison = Comparison(
+        1, Bound(0), machine.PENDING, lambda _: column, lambda _: column, AttributeType.DOUBLE
+    )
+    tokens = PatternMachine(program("every e1=S -> e2=R", 0, 1))
+    values, nulls = Compared([], tokens, [], [], StringPool())._comparable(column, comparison)
+    assert values[2] < values[0]
+    assert nulls.tolist() == [False, True, False]

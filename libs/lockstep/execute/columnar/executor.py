@@ -162,8 +162,8 @@ class ColumnarExecutor:
             if self._shard is not None:
                 raise Unfit("events of a stream that was taken for closed")
             _log.warning(
-                "events came to a stream whose events are foretold; the queries around it go on "
-                "one event at a time",
+                "events were sent to a stream between a query that reads a table and one that "
+                "writes it; these queries run one event at a time from now on",
                 app=self.plan.name, streams=sorted(self.lowering.closed),
             )  # fmt: skip
             self._plain = frozenset(self.plan.checked.tables)

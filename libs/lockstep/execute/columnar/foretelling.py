@@ -10,7 +10,6 @@ from lockstep.columns.units import Unit
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar.sharing import Item
 from lockstep.plan import AppPlan, QueryNode
-from lockstep.siddhiql.checked import SourceKind
 from lockstep.tables.columns import TableUnit, can_foretell
 from lockstep.tables.foretelling import ForetoldWrites, foretold_writer
 from lockstep.tables.foretold import Prophecy, prophecy
@@ -56,11 +55,8 @@ def _foretold(table: TableUnit, node: QueryNode, told: Prophecy) -> ForetoldWrit
 def _told(
     plan: AppPlan, parts: Mapping[Item, Sequence[Unit]], name: str, table: TableUnit
 ) -> Iterator[tuple[QueryNode, Prophecy]]:
-    for node in plan.nodes:
-        is_writer = isinstance(node, QueryNode) and node.query.target_kind is SourceKind.TABLE
-        if not is_writer or not isinstance(node, QueryNode) or node.path not in parts:
-            continue
-        if node.query.output.name != name or not table.state.primary:
+    for node in plan.nodes if table.state.primary else ():
+        if not isinstance(node, QueryNode) or node.writes != name or node.path not in parts:
             continue
         try:
             told = prophecy(plan, node, table.state.primary)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from lockstep.columns.units import Unit
 from lockstep.execute.columnar.hosted.queries import HostedQueries, Members
 from lockstep.execute.columnar.sharing import Item, Together, components, definitions_of, touched
-from lockstep.plan import AppPlan, QueryNode
+from lockstep.plan import AppPlan
 from lockstep.tables.columns import TableUnit
 
 Parts = dict[Item, Sequence[Unit]]
@@ -112,7 +112,7 @@ class Hosting:
             item = node.path
             if item in self.refused:
                 reads[item] = node.reads
-                writes[item] = (node.writes,) if isinstance(node, QueryNode) else node.writes
+                writes[item] = node.written
                 items[item] = item
         for circle in components(_followers(reads, writes)):
             read = {name for vertex in circle for name in reads[vertex]}

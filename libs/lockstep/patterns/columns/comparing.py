@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.arithmetic import as_type
+from lockstep.columns.arithmetic import as_type, ordered
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Longs, Strings, either, from_values
 from lockstep.columns.frame import Rows
@@ -89,18 +89,11 @@ class Compared:
         values = as_type(column, comparison.type)
         if values.dtype.kind != "f":
             return values.astype(np.int64), column.nulls
-        return _ordered(values.astype(np.float64)), either(column.nulls, np.isnan(values))
+        return ordered(values.astype(np.float64)), either(column.nulls, np.isnan(values))
 
     def text_columns(self) -> list[Any]:
         """The codes of held strings, as they lie in memory."""
         return [self._tokens.memory.held[c, :, 0] for c in self._texts]
-
-
-def _ordered(values: Any) -> Longs:
-    """Whole numbers in the order of floating ones; both zeros are the same."""
-    bits = (values + 0.0).view(np.int64)
-    ordered: Longs = bits ^ ((bits >> 63) & np.int64(0x7FFF_FFFF_FFFF_FFFF))
-    return ordered
 
 
 def _nothing(types: Sequence[AttributeType]) -> Rows:

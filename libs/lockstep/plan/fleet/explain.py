@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.plan.fleet.contract import Feed, FleetPlan, GroupPlan, Routing, Together
-from lockstep.plan.nodes import QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.printing import print_node
 
@@ -16,11 +15,7 @@ def explain_fleet(fleet: FleetPlan) -> str:
     number = len(fleet.groups)
     groups = "1 group" if number == 1 else f"{number} groups"
     lines = [f"in {_partitions(fleet.parallel)}: {groups}"]
-    written = {
-        name
-        for node in fleet.app.nodes
-        for name in ((node.writes,) if isinstance(node, QueryNode) else node.writes)
-    }
+    written = {name for node in fleet.app.nodes for name in node.written}
     for group in fleet.groups:
         lines += [f"  {line}" for line in _group(group, written)]
     return "\n".join(lines)

@@ -56,8 +56,7 @@ class Graph:
 
     def writes(self, node: str) -> tuple[str, ...]:
         """Streams and stores that a node writes."""
-        one = self.nodes[node]
-        return (one.writes,) if isinstance(one, QueryNode) else one.writes
+        return self.nodes[node].written
 
     def writers(self, stream: str) -> tuple[str, ...]:
         """The nodes that write a stream."""

@@ -87,11 +87,7 @@ def _needs_main(plan: AppPlan, groups: tuple[Draft, ...]) -> bool:
     checked = plan.checked
     if checked.tables or checked.windows or checked.aggregations or checked.triggers:
         return True
-    written = {
-        one
-        for node in plan.nodes
-        for one in ((node.writes,) if isinstance(node.writes, str) else node.writes)
-    }
+    written = {one for node in plan.nodes for one in node.written}
     fed = {
         stream
         for one in groups

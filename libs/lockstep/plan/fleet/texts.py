@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from lockstep.plan.fleet.keys import never_null
 from lockstep.plan.fleet.traits import Keyed
-from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode, QueryNode
+from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedApp
 from lockstep.siddhiql.printing import print_app
@@ -92,7 +92,7 @@ def _definitions(
             case _:
                 if one.name in content.stores:
                     yield one
-    written = {name for node in plan.nodes if node.name in content.nodes for name in _writes(node)}
+    written = {name for node in plan.nodes if node.name in content.nodes for name in node.written}
     for name in checked.streams:
         if name in defined or name not in content.streams or name in checked.triggers:
             continue
@@ -101,10 +101,6 @@ def _definitions(
             pairs = zip(schema.names, schema.types, strict=True)
             attributes = tuple(ast.AttributeDefinition(*pair) for pair in pairs)
             yield _stream(ast.StreamDefinition(name, attributes), content)
-
-
-def _writes(node: PlanNode) -> tuple[str, ...]:
-    return (node.writes,) if isinstance(node, QueryNode) else node.writes
 
 
 def _stream(one: ast.StreamDefinition, content: Content) -> ast.StreamDefinition:

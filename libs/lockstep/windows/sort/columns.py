@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.aggregators.accumulators import grown
+from lockstep.columns.arithmetic import ordered
 from lockstep.columns.column import Column, Longs, Unfit
 from lockstep.columns.compiled import plain
 from lockstep.columns.flow import Flow
@@ -21,7 +22,6 @@ from lockstep.windows.sort import kernel as sorting
 
 Keys = Sequence[tuple[int, bool]]
 """(attribute, whether the greatest comes first), in order of precedence."""
-_SIGN = np.int64(np.iinfo(np.int64).max)
 
 
 class SortWindow(Chained):
@@ -80,9 +80,7 @@ def _rank_of(column: Column) -> Longs:
         return found
     if np.isnan(values if column.nulls is None else values[~column.nulls]).any():
         raise Unfit("NaN in a window that sorts")
-    bits = (values.astype(np.float64) + 0.0).view(np.int64)  # so -0.0 is 0.0
-    ordered: Longs = np.where(bits < 0, bits ^ _SIGN, bits)
-    return ordered
+    return ordered(values.astype(np.float64))
 
 
 def sort(call: ColumnarCall, setup: Setup) -> SortWindow:

@@ -7,14 +7,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from lockstep.columns.pool import StringPool
-from lockstep.columns.realms import Defaults, Realms
-from lockstep.columns.rule import Site
+from lockstep.columns.realms import Defaults
 from lockstep.execute.columnar import ColumnarExecutor, lowering_of
-from lockstep.execute.columnar.foretelling import brings_any, foretell
+from lockstep.execute.columnar.foretelling import brings_any
 from lockstep.execute.columnar.hosting import CIRCLE
+from lockstep.execute.columnar.lowering import lower
 from lockstep.execute.encoding import encoded
 from lockstep.plan import plan_of
-from lockstep.tables.rule import table_units
 from tests.unit.side_by_side import TICK, Step, entries_of, in_one_slice, stepped
 
 STREAMS = "define stream S (k string, v int); define stream New (k string, v int); "
@@ -124,16 +123,21 @@ def test_events_that_are_sent_to_a_stream_on_the_way() -> None:
     assert executor.lowering.closed == {"Mid"}
     with capture_logs() as told:
         executor.run_slice(entries_of(plan, steps))
-    assert [line["streams"] for line in told if "foretold" in line["event"]] == [["Mid"]]
+    assert [line["streams"] for line in told if "one event at a time" in line["event"]] == [["Mid"]]
     assert executor.lowering.closed == frozenset()
     assert ("d", 6) in executor.on_demand("from T select k, v")
 
 
 def test_a_plain_table_is_left_alone() -> None:
-    """No unit is touched."""
+    """Its circle stays, which is opened where it is not among the plain ones."""
     plan = plan_of(text_of(ASK + HIGHEST))
-    site = Site(plan, 0, Realms(Defaults({}, {})), StringPool())
-    assert foretell(plan, {}, table_units(plan, site), frozenset({"T"})) == {}
+
+    def hosted(*plain: str) -> list[str]:
+        made = lower(plan, StringPool(), Defaults({}), plain=frozenset(plain))
+        return [each.query for each in made.choices if each.reason == CIRCLE]
+
+    assert hosted("T") == ["ask", "back"]
+    assert hosted() == []
 
 
 def test_entries_tell_of_which_streams_they_are() -> None:

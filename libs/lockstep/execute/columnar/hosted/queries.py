@@ -28,7 +28,7 @@ from lockstep.execute.columnar.sharing import models_of
 from lockstep.execute.columnar.slices import Slice
 from lockstep.operators import state
 from lockstep.operators.contract import StreamEvent
-from lockstep.plan import AppPlan, QueryNode
+from lockstep.plan import AppPlan
 from lockstep.plan.paths import owner_of
 from lockstep.plan.ranks import owners_of, ranks_of
 from lockstep.tables.columns import TableUnit
@@ -245,7 +245,7 @@ class HostedQueries:
 def _written(plan: AppPlan) -> Iterator[str]:
     names = plan.checked.streams
     for node in plan.nodes:
-        for name in (node.writes,) if isinstance(node, QueryNode) else node.writes:
+        for name in node.written:
             if name in names:
                 yield name
 
