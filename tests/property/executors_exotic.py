@@ -28,15 +28,14 @@ def _windows(apps: Apps) -> str:
         "unique:length(s, 3)",
         "unique:timeBatch(s, 300)",
         "time(200)",
-        "timeBatch(200, true)",
-        "lengthBatch(3, true)",
+        "externalTimeBatch(l, 3, 0, 100, true)",
         "batch()",
         "cron('*/1 * * * * ?')",
         "expression('count() <= 3')",
         "frequent(2, s)",
     )
     kind = apps.pick("", "", "all events ", "expired events ")
-    where = "[not (s is null) and not (i is null)]"
+    where = "[not (s is null) and not (i is null) and not (l is null)]"
     behind = apps.pick("", "#window.length(2)", "#window.timeBatch(100)", "#window.time(150)")
     wanted = apps.pick("", "all events ")
     select = apps.pick("s, i, d", "s, i, d", f"s, {apps.aggregate()} as i, sum(d) as d")

@@ -24,13 +24,20 @@ def _windows(apps: Apps) -> tuple[str, str]:
         "#window.timeLength(200, 2)",
         f"{known}#window.externalTime(t, 200)",
         "#window.lengthBatch(2)",
+        "#window.lengthBatch(2, true)",
+        "#window.lengthBatch(0)",
         f"{known}#window.externalTimeBatch(t, 200)",
         "#window.batch()",
         "[i > 0]#window.length(3)",
     )
-    batch = apps.pick("#window.timeBatch(200)", "#window.timeBatch(150)")
+    batch = apps.pick(
+        "#window.timeBatch(200)",
+        "#window.timeBatch(150)",
+        "#window.timeBatch(150, true)",
+        f"{known}#window.externalTimeBatch(t, 200, 0, 100)",
+    )
     left = apps.pick(*sliding, batch, "#window.time(100)", "#window.time(300)")
-    if "timeBatch" in left:
+    if left == batch:
         return left, apps.pick(batch, "#window.length(2)", "")
     right = apps.pick(*sliding[1:], "#window.time(100)", "#window.time(300)")
     return left, right
@@ -104,7 +111,9 @@ def named(apps: Apps) -> str:
         "length(0)",
         "time(200)",
         "lengthBatch(2)",
+        "lengthBatch(2, true)",
         "timeBatch(200)",
+        "timeBatch(200, true)",
         "timeLength(200, 2)",
     )
     names = [f"W{made}", f"V{made}"]

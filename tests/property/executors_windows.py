@@ -13,10 +13,13 @@ _KNOWN = "[not (i is null)]"
 
 
 def _batch(apps: Apps) -> str:
+    known = "[not (t is null) and not (l is null)]"
+    passes = apps.pick("", "", ", true", ", false")
+    by = apps.pick("300", "200, 0", "100, 30", "100, l", "100, 30, 60", "200, l, 200", "50, 0, 0")
     return apps.pick(
-        f"{_KNOWN}#window.lengthBatch({apps.pick('1', '2', '3')})",
-        f"{_KNOWN}#window.timeBatch({apps.pick('200', '300, 50', '50')})",
-        f"[not (t is null)]#window.externalTimeBatch(t, {apps.pick('300', '200, 0', '100, 30')})",
+        f"{_KNOWN}#window.lengthBatch({apps.pick('1', '2', '3', '0')}{passes})",
+        f"{_KNOWN}#window.timeBatch({apps.pick('200', '300, 50', '50')}{passes})",
+        f"{known}#window.externalTimeBatch(t, {by})",
     )
 
 

@@ -196,5 +196,7 @@ def _windows(
     assert calls[1] is not None
     if calls[0][1].name != calls[1][1].name or calls[0][1].arguments != calls[1][1].arguments:
         raise NotLowerable("windows with timers of two kinds on the sides of a join")
+    if not all(isinstance(each, ast.Constant) for each in calls[0][1].arguments):
+        raise NotLowerable("timers of windows by an attribute on both sides of a join")
     window = columnar_window(ColumnarCall(*calls[0]), setup)
     return Together(sides, window, site.pool), True

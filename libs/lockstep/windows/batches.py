@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,15 @@ from lockstep.windows.contract import Setup, Step
 @dataclass(frozen=True, eq=False)
 class Closings:
     """When batches close: behind so many events of the slice, whose (the realm), where, at which
-    clock, and which time expired rows get."""
+    clock, and which time expired rows get. `again`: whether the last batch comes out once more with
+    this one (empty: none does)."""
 
     at: Longs
     realms: Longs
     order: Order
     now: Longs
     time: Longs
+    again: Longs = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class Batches:
@@ -83,6 +85,7 @@ class Batches:
             places,
             plain(closed.at, np.int64),
             plain(closed.realms, np.int64),
+            plain(closed.again, np.int64),
             self.setup.wants_expired,
             inside,
             self.collecting,
@@ -145,6 +148,34 @@ class Batches:
 
     def timers(self, realm: int) -> list[tuple[int, int]]:
         return []
+
+
+class PassingBatches(Batches):
+    """Batches whose events pass at once; when one closes they leave together, `[expired][RESET]`.
+    What is collected is what the aggregates hold."""
+
+    def inside(self, realm: int) -> Longs:
+        return self.waiting(realm)
+
+    def keeps(self, realm: int) -> Longs:
+        return self.waiting(realm)
+
+    def passed(
+        self, step: Step, lines: Any, offsets: Longs, order: Order, now: Longs, realms: Longs
+    ) -> Flow:
+        """The flow of what a kernel made: `lines` are the kind, row, place and time of each row."""
+        keys = None if step.chunks.keys is None else realms
+        kind, row, place, time = lines
+        return Flow(step.chunks, offsets, order, now, row, kind, place, time, self.held, keys)
+
+    def store_collected(self, realm: int) -> Any:
+        """What is collected, in the reference's form."""
+        self.reserve(realm + 1)
+        return events_of(self.held, self.waiting(realm))
+
+    def load_collected(self, realm: int, events: Any, groups: Callable[..., Any]) -> None:
+        """Takes over what `store_collected` gave."""
+        super().load(realm, ((), events), groups)
 
 
 def _append(chain: Longs, links: Longs, places: Longs) -> None:

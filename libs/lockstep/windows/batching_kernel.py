@@ -1,4 +1,4 @@
-"""Kernels of the tumbling windows: when the batches of each key close (semantics 7.2, 7.4, 7.8),
+"""Kernels of the tumbling windows: when the batches of each key close (semantics 7.2, 7.4),
 and what leaves then.
 
 A closing is told by how many events of the slice came before it, and by its key.
@@ -32,39 +32,6 @@ def close_by_length(keys: Any, length: int, collected: Any) -> Any:
             closing[out] = key
             out += 1
     return events[:out], closing[:out]
-
-
-@kernel
-def close_by_attribute(
-    keys: Any, value: Any, period: int, has_start: bool, start: int, state: Any
-) -> Any:
-    """externalTimeBatch: (events in front of which a batch closed, keys, when it closed).
-
-    `state` by key: [start, end (or UNKNOWN), latest value].
-    """
-    events = np.empty(len(value), np.int64)
-    closing = np.empty(len(value), np.int64)
-    time = np.empty(len(value), np.int64)
-    out = 0
-    for i in range(len(value)):
-        x = value[i]
-        key = keys[i]
-        if state[key, 1] == UNKNOWN:
-            state[key, 2] = x
-            if has_start:
-                state[key, 0] = start
-                state[key, 1] = x + period - (x - start) % period
-            else:
-                state[key, 0] = x
-                state[key, 1] = x + period
-        state[key, 2] = max(state[key, 2], x)
-        if x >= state[key, 1]:
-            events[out] = i
-            closing[out] = key
-            time[out] = state[key, 2]
-            out += 1
-            state[key, 1] = state[key, 2] + period - (state[key, 2] - state[key, 0]) % period
-    return events[:out], closing[:out], time[:out]
 
 
 @kernel
@@ -145,11 +112,30 @@ def close_by_time(
 
 
 @kernel
+def count_again(keys: Any, at: Any, closing: Any, again: Any, collecting: Any, last: Any) -> int:
+    """How many rows of last batches come out once more; see `batches`."""
+    collected, held = collecting[:, 2].copy(), last[:, 2].copy()
+    total, i = 0, 0
+    for c in range(len(at)):
+        while i < at[c]:
+            collected[keys[i]] += 1
+            i += 1
+        key = closing[c]
+        if again[c]:
+            # It leaves and comes, and leaves once more with the next.
+            total += 2 * held[key]
+            collected[key] += held[key]
+        held[key], collected[key] = collected[key], 0
+    return total
+
+
+@kernel
 def batches(
     keys: Any,
     places: Any,
     at: Any,
     closing: Any,
+    again: Any,
     shows_last: bool,
     inside: int,
     collecting: Any,
@@ -159,12 +145,15 @@ def batches(
     """`[expired][RESET][current]` of each closing: (kind, place, offsets of the closings, places
     that are free).
 
-    The slice's rows have `keys` and `places`; closings stand behind the first `at` of them.
+    The slice's rows have `keys` and `places`; closings stand behind the first `at` of them. With
+    those of `again` (empty: none) the last batch of the key comes once more, in front of what was
+    collected, and they are one batch.
     `collecting` and `last` are chains by key, [first place, last place, how many], with `inside`
     rows at most; `newer` links them. A RESET bears the place of a row of its key.
     """
     rows = inside + len(places)
-    kind = np.empty((2 if shows_last else 1) * rows + len(at), np.int8)
+    more = count_again(keys, at, closing, again, collecting, last) if len(again) else 0
+    kind = np.empty((2 if shows_last else 1) * rows + more + len(at), np.int8)
     place = np.empty(len(kind), np.int64)
     offsets = np.empty(len(at) + 1, np.int64)
     free = np.empty(rows, np.int64)
@@ -185,16 +174,22 @@ def batches(
         if c == len(at):
             break
         key = closing[c]
+        comes_again = len(again) > 0 and again[c] != 0
         p = last[key, 0]
         for _ in range(last[key, 2]):
-            free[freed] = p
-            freed += 1
+            if not comes_again:
+                free[freed] = p
+                freed += 1
             if shows_last:
                 kind[n], place[n] = 1, p
                 n += 1
             p = newer[p]
         kind[n], place[n] = 3, collecting[key, 0] if collecting[key, 2] else last[key, 0]
         n += 1
+        if comes_again:
+            newer[last[key, 1]] = collecting[key, 0]
+            collecting[key, 0] = last[key, 0]
+            collecting[key, 2] += last[key, 2]
         p = collecting[key, 0]
         for _ in range(collecting[key, 2]):
             kind[n], place[n] = 0, p

@@ -45,10 +45,11 @@ def test_the_declaration_names_the_factory() -> None:
 @pytest.mark.parametrize(
     ("example", "reason"),
     [
-        ("lengthBatch(0)", "lengthBatch(0) or stream.current.event"),
-        ("lengthBatch(2, true)", "lengthBatch(0) or stream.current.event"),
-        ("timeBatch(20, true)", "stream.current.event"),
-        ("externalTimeBatch(t, 20, 0, 30)", "externalTimeBatch with a timeout"),
+        (
+            "externalTimeBatch(t, 20, 0, 30, true)",
+            "an attribute that the time of its batch replaces",
+        ),
+        ("sort(2, k)", "sort by an attribute of type string"),
     ],
 )
 def test_forms_without_columns(example: str, reason: str) -> None:

@@ -42,11 +42,13 @@ def test_how_events_leave(declared: WindowExtension, example: str) -> None:
     kinds = [[event.kind for event in chunk] for chunk in chunks]
     assert any(CURRENT in chunk for chunk in kinds)
     if declared.leaves is Leaves.TOGETHER:
-        assert all(
-            RESET in chunk[chunk.index(EXPIRED) :] and EXPIRED not in chunk[chunk.index(RESET) :]
+        behind = [
+            next((kind for kind in chunk[at:] if kind != EXPIRED), None)
             for chunk in kinds
-            if EXPIRED in chunk
-        )
+            for at, left in enumerate(chunk)
+            if left == EXPIRED
+        ]
+        assert set(behind) == {RESET}
         return
     assert not any(RESET in chunk for chunk in kinds)
     if declared.leaves is Leaves.IN_ORDER:

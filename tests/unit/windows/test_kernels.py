@@ -12,12 +12,13 @@ from lockstep.windows.batching_kernel import (
     UNKNOWN,
     batches,
     boundary_behind,
-    close_by_attribute,
     close_by_length,
 )
 from lockstep.windows.chained import Chained
+from lockstep.windows.external_time_batch.kernel import close_by_attribute
 from lockstep.windows.hopping.kernel import forget_batch, make_batch
 from lockstep.windows.session import kernel as session
+from lockstep.windows.time.kernel import Clock
 from tests.unit.columns.flows import chunks, keyed, longs, setup, step
 
 NO = longs()
@@ -139,14 +140,17 @@ def test_batches_by_length() -> None:
 
 def test_batches_by_an_attribute() -> None:
     """A late event closes none; one that skips periods closes one."""
-    state = np.array([[0, UNKNOWN, 0]], np.int64)
+    still, timers = Clock(NO, NO, 0, False), (np.zeros((1, 3), np.int64), longs(0, 0))
+    state = np.array([[0, UNKNOWN, 0, 0, 0, 0, 0]], np.int64)
+    chunk = (longs(0, 5), longs(1), longs(7), longs(0))
     values = longs(105, 199, 90, 205, 570)
-    events, _, time = close_by_attribute(longs(0, 0, 0, 0, 0), values, 100, False, 0, state)
-    assert (events.tolist(), time.tolist()) == ([3, 4], [205, 570])
-    assert state.tolist() == [[105, 605, 570]]
-    state[:] = [[0, UNKNOWN, 0]]
-    close_by_attribute(longs(0), longs(105), 100, True, 30, state)
-    assert state.tolist() == [[30, 130, 105]]
+    closed = close_by_attribute(*chunk, values, values, 100, 0, still, state, *timers)
+    assert closed[:, :3].tolist() == [[3, 0, 205], [4, 0, 570]]
+    assert state[0, :3].tolist() == [105, 605, 570]
+    state[:] = [[0, UNKNOWN, 0, 0, 0, 0, 0]]
+    chunk = (longs(0, 1), longs(1), longs(7), longs(0))
+    close_by_attribute(*chunk, longs(105), longs(30), 100, 0, still, state, *timers)
+    assert state[0, :3].tolist() == [30, 130, 105]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +175,9 @@ def test_what_leaves_when_batches_close() -> None:
     collecting, last = np.zeros((2, 3), np.int64), np.zeros((2, 3), np.int64)
     newer = np.full(6, -1, np.int64)
     keys, places = longs(0, 1, 0), longs(0, 1, 2)
-    made = batches(keys, places, longs(2, 3, 3), longs(0, 0, 1), True, 0, collecting, last, newer)
+    made = batches(
+        keys, places, longs(2, 3, 3), longs(0, 0, 1), NO, True, 0, collecting, last, newer
+    )
     kind, place, offsets, free = (each.tolist() for each in made)
     assert list(zip(kind, place, strict=True)) == [
         *[(3, 0), (0, 0)],
@@ -180,7 +186,9 @@ def test_what_leaves_when_batches_close() -> None:
     ]
     assert (offsets, free) == ([0, 2, 5, 7], [0])
     # Nothing collected: the last one leaves, and its mark bears its own place.
-    kind, place, _, free = batches(NO, NO, longs(0), longs(1), False, 2, collecting, last, newer)
+    kind, place, _, free = batches(
+        NO, NO, longs(0), longs(1), NO, False, 2, collecting, last, newer
+    )
     assert (kind.tolist(), place.tolist(), free.tolist()) == ([3], [1], [1])
 
 

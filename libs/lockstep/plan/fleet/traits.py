@@ -107,7 +107,9 @@ def wants_expired(query: CheckedQuery) -> bool:
 def declared(call: ast.FunctionCall) -> WindowExtension:
     """What a window declares; of one that declares nothing, what is right for any."""
     found = find_extension(call.name, call.namespace, ExtensionKind.WINDOW)
-    return found if isinstance(found, WindowExtension) else WindowExtension(call.name, ())
+    if not isinstance(found, WindowExtension):
+        return WindowExtension(call.name, ())
+    return found.called_with(len(call.arguments))
 
 
 def shared_state(query: CheckedQuery) -> str | None:

@@ -59,5 +59,5 @@ def declared_window(call: ast.FunctionCall) -> WindowExtension:
     holds of any."""
     found = default_catalogue().find(ExtensionKind.WINDOW, call.namespace, call.name)
     if isinstance(found, WindowExtension):
-        return found
+        return found.called_with(len(call.arguments))
     return WindowExtension(call.name, () if found is None else found.overloads, call.namespace)

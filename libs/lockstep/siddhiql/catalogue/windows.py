@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from lockstep.events import NUMERIC_TYPES, AttributeType
@@ -32,7 +32,6 @@ class Timers(Enum):
     """Whether a window asks to be woken, and whether it makes a difference when that is."""
 
     NONE = "it asks for no timers"
-    UNSEEN = "only forms without columns ask for timers"
     SEEN_WITH_EXPIRED = "they are seen where expired rows are wanted"
     SEEN = "they are always seen"
 
@@ -54,7 +53,8 @@ class WindowExtension(Extension):
     registers itself (`lockstep.extending.window`). `examples` read `S (k string, d double, l long,
     i int, f float, t long)`. `emits_changes`: what a join finds inside changes only with what is
     emitted. `hosted`: `leaves` holds whatever the arguments are. `key_argument`: the place of an
-    argument by which it tells events apart, so that each key has its own.
+    argument by which it tells events apart, so that each key has its own. `timeout_argument`: the
+    place of an argument without which it asks for no timers.
     """
 
     kind: ExtensionKind = field(default=ExtensionKind.WINDOW, init=False)
@@ -68,6 +68,13 @@ class WindowExtension(Extension):
     emits_changes: bool = False
     reach: Reach | None = None
     key_argument: int | None = None
+    timeout_argument: int | None = None
+
+    def called_with(self, arguments: int) -> WindowExtension:
+        """What it declares where it is called with so many arguments."""
+        if self.timeout_argument is None or arguments > self.timeout_argument:
+            return self
+        return replace(self, timers=Timers.NONE)
 
 
 def constant(

@@ -5,7 +5,6 @@ from lockstep.siddhiql.catalogue.windows import (
     PERIOD,
     TIME,
     Leaves,
-    Timers,
     WindowExtension,
     attribute,
     constant,
@@ -30,9 +29,13 @@ EXTENSIONS = (
         semantics="7.8",
         meaning=f"{__name__}.meaning:external_time_batch",
         columns=f"{__name__}.columns:external_time_batch",
-        examples=("externalTimeBatch(t, 20)", "externalTimeBatch(t, 20, 0, 30)"),
+        examples=(
+            "externalTimeBatch(t, 20)",
+            "externalTimeBatch(t, 20, 0, 30)",
+            "externalTimeBatch(t, 20, t, 30, true)",
+        ),
         leaves=Leaves.TOGETHER,
-        timers=Timers.UNSEEN,
+        timeout_argument=3,
         emits_changes=True,
     ),
 )

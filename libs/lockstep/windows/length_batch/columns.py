@@ -1,4 +1,4 @@
-"""lengthBatch(n) on columns (semantics 7.2)."""
+"""lengthBatch(n [, stream.current.event]) on columns (semantics 7.2)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
-from lockstep.columns.rule import NotLowerable
+from lockstep.columns.flow import Flow
 from lockstep.windows import batching_kernel as batching
-from lockstep.windows.batches import Batches, Closings
-from lockstep.windows.contract import ColumnarCall, Setup, Step
+from lockstep.windows.batches import Batches, Closings, PassingBatches
+from lockstep.windows.contract import ColumnarCall, ColumnarWindow, Setup, Step
+from lockstep.windows.length_batch import kernel
 
 
 class LengthBatchWindow(Batches):
@@ -38,6 +39,38 @@ class LengthBatchWindow(Batches):
         self._collected[realm] = self.collecting[realm, 2]
 
 
+class PassingLengthBatch(PassingBatches):
+    """Events pass at once, and the one behind a full batch expires it. With a length of 0 each
+    leaves at once, too."""
+
+    def __init__(self, setup: Setup, length: int) -> None:
+        super().__init__(setup)
+        self._length = length
+
+    def flow(self, step: Step) -> Flow:
+        chunks = step.chunks
+        keys, inside, places = self.enter(step)
+        lines, offsets, self._free = kernel.pass_by_length(
+            plain(chunks.starts, np.int64),
+            plain(chunks.now, np.int64),
+            keys,
+            places,
+            self._length,
+            self.setup.wants_expired,
+            inside,
+            self.collecting,
+            self._newer.values,
+        )
+        order = chunks.order.below(step.place, 0)
+        return self.passed(step, lines, offsets, order, chunks.now, keys)
+
+    def store(self, realm: int) -> Any:
+        return self.store_collected(realm) if self._length else None
+
+    def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
+        self.load_collected(realm, state or (), groups)
+
+
 def closed_in(
     step: Step, events: Longs, realms: Longs, *, at: Longs, time: Longs | None = None
 ) -> Closings:
@@ -50,9 +83,9 @@ def closed_in(
     return Closings(at, realms, order, now, now if time is None else time)
 
 
-def length_batch(call: ColumnarCall, setup: Setup) -> LengthBatchWindow:
-    """NotLowerable for the streaming form and for batches of nothing."""
+def length_batch(call: ColumnarCall, setup: Setup) -> ColumnarWindow:
+    """The form that the arguments ask for."""
     length = int(call.constant(0))
-    if length <= 0 or len(call) > 1:
-        raise NotLowerable("lengthBatch(0) or stream.current.event")
+    if length == 0 or (len(call) > 1 and call.constant(1)):
+        return PassingLengthBatch(setup, length)
     return LengthBatchWindow(setup, length)

@@ -227,7 +227,7 @@ class RealmTimeWindow(TimeWindow):
         inside = int(self.count.sum())
         places, starts, keys = self.enter(step)
         self._timers.reserve(2 * len(places) + inside + 1)
-        chunks, moves = step.chunks, step.moves
+        chunks = step.chunks
         kind, row, place, at, offsets, made = timed.slide_realms(
             timed.Events(
                 starts,
@@ -238,12 +238,7 @@ class RealmTimeWindow(TimeWindow):
             ),
             self._lengths,
             timed.Rows(self.held.times, self.newer),
-            timed.Clock(
-                plain(moves.moments, np.int64),
-                plain(moves.clock, np.int64),
-                moves.before,
-                moves.leaps,
-            ),
+            timed.Clock.of(step.moves),
             timed.Realms(self.head, self.tail, self.count, self._waits),
             self._timers.heap,
             self._timers.counts,

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.columns.compiled import kernel
+from lockstep.columns.compiled import kernel, plain
+from lockstep.columns.moves import Moves
 from lockstep.columns.timer_kernel import pop, push
 
 
@@ -26,6 +27,12 @@ class Clock(NamedTuple):
     clock: Any
     before: int
     leaps: bool
+
+    @classmethod
+    def of(cls, moves: Moves) -> Clock:
+        """Those of a slice, as kernels take them."""
+        arrays = plain(moves.moments, np.int64), plain(moves.clock, np.int64)
+        return cls(*arrays, moves.before, moves.leaps)
 
 
 @kernel

@@ -23,7 +23,12 @@ EXTENSIONS = (
         semantics="7.4",
         meaning=f"{__name__}.meaning:time_batch",
         columns=f"{__name__}.columns:time_batch",
-        examples=("timeBatch(20)", "timeBatch(20, 0)"),
+        examples=(
+            "timeBatch(20)",
+            "timeBatch(20, 0)",
+            "timeBatch(20, true)",
+            "timeBatch(20, 0, true)",
+        ),
         leaves=Leaves.TOGETHER,
         emits_changes=True,
     ),

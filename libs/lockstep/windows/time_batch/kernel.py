@@ -1,0 +1,98 @@
+"""Kernel of timeBatch(t, true): events pass at once, batches leave together (semantics 7.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.columns.compiled import kernel
+from lockstep.columns.timer_kernel import pop, push
+from lockstep.windows.batching_kernel import boundary_behind
+from lockstep.windows.time.kernel import Clock, Events
+
+
+@kernel
+def pass_by_time(
+    events: Events,
+    clock: Clock,
+    period: int,
+    has_start: bool,
+    start: int,
+    shows_expired: bool,
+    inside: int,
+    state: Any,
+    heap: Any,
+    counts: Any,
+    collecting: Any,
+    newer: Any,
+) -> Any:
+    """(kind, row, place and time of each line; offsets of the chunks; a line for each chunk; places
+    that are free).
+
+    A chunk is one of the slice, or `[expired …][RESET]` at a boundary. Its line: the chunk of the
+    slice (-1 for a boundary's), its moment, when the timer was due, the clock at it, the number of
+    the timer, the key. `state` by key: [next boundary, number of the pending request or 0].
+    `collecting` and `newer` are as in `pass_by_length`; `heap` are the pending timers, and `counts`
+    [how many, last number].
+    """
+    starts, moments, now, keys, places = events
+    before, chunks = clock.before, len(starts) - 1
+    most = counts[0] + chunks  # boundaries: of those that wait, and of those that chunks ask for
+    room = 2 * len(places) + inside + most
+    kind, row = np.empty(room, np.int8), np.full(room, -1, np.int64)
+    place, time = np.empty(room, np.int64), np.empty(room, np.int64)
+    offsets = np.empty(chunks + most + 1, np.int64)
+    made = np.empty((chunks + most, 6), np.int64)
+    free = np.empty(len(places) + inside, np.int64)
+    n, out, freed, move, chunk = 0, 0, 0, 0, 0
+    while chunk < chunks or move < len(clock.moments):
+        if move < len(clock.moments) and (chunk == chunks or clock.moments[move] < moments[chunk]):
+            # Boundaries in front of the chunk, one by one.
+            target = clock.clock[move]
+            if counts[0] == 0 or heap[0, 0] > target:
+                before = max(before, target)
+                move += 1
+                continue
+            due, number, key = heap[0, 0], heap[0, 1], heap[0, 2]
+            counts[0] = pop(heap, counts[0])
+            at = target if clock.leaps else max(due, before)
+            offsets[out] = n
+            made[out] = np.array([-1, clock.moments[move], due, at, number, key])
+            out += 1
+            state[key, 0], state[key, 1] = due + period, 0
+            p = collecting[key, 0]
+            for _ in range(collecting[key, 2]):
+                free[freed] = p
+                freed += 1
+                if shows_expired:
+                    kind[n], place[n], time[n] = 1, p, at
+                    n += 1
+                p = newer[p]
+            kind[n], place[n], time[n] = 3, collecting[key, 0], at
+            n += 1
+            collecting[key, 2] = 0
+            continue
+        key, at = keys[chunk], now[chunk]
+        offsets[out] = n
+        made[out] = np.array([chunk, moments[chunk], 0, at, 0, key])
+        out += 1
+        if collecting[key, 2] == 0:
+            state[key, 0] = boundary_behind(state[key, 0], at, period, has_start, start)
+            counts[1] += 1
+            state[key, 1] = counts[1]
+            counts[0] = push(heap, counts[0], state[key, 0], counts[1], key)
+        for i in range(starts[chunk], starts[chunk + 1]):
+            new = places[i]
+            newer[new] = -1
+            if collecting[key, 2] == 0:
+                collecting[key, 0] = new
+            else:
+                newer[collecting[key, 1]] = new
+            collecting[key, 1] = new
+            collecting[key, 2] += 1
+            kind[n], row[n], place[n], time[n] = 0, i, new, at
+            n += 1
+        chunk += 1
+    offsets[out] = n
+    return (kind[:n], row[:n], place[:n], time[:n]), offsets[: out + 1], made[:out], free[:freed]
