@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.columns.column import Column, Index, Mask, concat, from_values
+from lockstep.columns.column import Column, Index, Mask, from_values
 from lockstep.columns.frame import Rows, Times
 from lockstep.columns.lazy import LazyColumns
-from lockstep.columns.order import Order, level_of, merged
+from lockstep.columns.order import Order, level_of
 from lockstep.events import AttributeType
 
 Offsets = npt.NDArray[np.int64]
@@ -127,30 +127,6 @@ def spread(starts: Offsets, chunks: Index) -> tuple[Index, Offsets]:
     index = np.arange(offsets[-1], dtype=np.int64)
     index += np.repeat(starts[chunks] - offsets[:-1], lengths)
     return index, offsets
-
-
-def merge(streams: Sequence[Chunks]) -> Chunks:
-    """What several queries wrote into one stream, in the order in which it arrives."""
-    streams = [stream for stream in streams if stream.count] or list(streams[:1])
-    if len(streams) == 1:
-        return streams[0]
-    columns = LazyColumns(
-        len(streams[0].columns), lambda i: concat([stream.columns[i] for stream in streams])
-    )
-    lengths = np.concatenate([np.diff(stream.starts) for stream in streams])
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    whole = Chunks(
-        columns,
-        np.concatenate([stream.times for stream in streams]),
-        starts,
-        joined_orders([stream.order for stream in streams]),
-        np.concatenate([stream.now for stream in streams]),
-    )
-    permutation = merged([stream.order for stream in streams])
-    if (permutation[1:] > permutation[:-1]).all():
-        return whole
-    return whole.arranged(permutation)
 
 
 def joined_orders(orders: Sequence[Order]) -> Order:

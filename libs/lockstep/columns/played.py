@@ -10,7 +10,8 @@ import numpy as np
 
 from lockstep.columns.chunks import Chunks, joined_orders, spread
 from lockstep.columns.column import Longs
-from lockstep.columns.order import Order, merged
+from lockstep.columns.merging import merged
+from lockstep.columns.order import Order
 
 
 @dataclass(frozen=True, eq=False)

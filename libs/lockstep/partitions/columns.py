@@ -13,8 +13,9 @@ from lockstep.columns.chunks import Chunks, empty, joined_orders, spread
 from lockstep.columns.column import Array, Index, Mask, Unfit
 from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.keys import Ids, partition_names
+from lockstep.columns.merging import counts_before, merged
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import Order, counts_before, merged
+from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.columns.realms import Realms
 from lockstep.columns.rule import routed

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from lockstep.columns.chunks import Chunks, joined_orders, spread
 from lockstep.columns.column import Column, Mask, from_values
 from lockstep.columns.frame import Frame
+from lockstep.columns.merging import merged
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import Order, merged
+from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.columns.pool import StringPool
 from lockstep.columns.rule import NotLowerable

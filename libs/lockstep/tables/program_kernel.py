@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.columns.compiled import part
+from lockstep.columns.compiled import inlined, part
 
 (
     GIVEN, HELD, TO_DOUBLE, TO_SINGLE,
@@ -57,7 +57,7 @@ class Values(NamedTuple):
     nulls: Any
 
 
-@part
+@inlined
 def passes(values: Any, write: int, place: int, seen: int) -> bool:
     """Whether a row passes the test of a write."""
     owner = values.owner[write]
@@ -68,7 +68,7 @@ def passes(values: Any, write: int, place: int, seen: int) -> bool:
     return values.stack[0] != 0 and not values.nulls[0]
 
 
-@part
+@inlined
 def is_made(values: Any, write: int, seen: int) -> bool:
     """Whether a foretold write is made, by the row that was seen (-1: there was none)."""
     owner = values.owner[write]
@@ -79,7 +79,7 @@ def is_made(values: Any, write: int, seen: int) -> bool:
     return values.stack[0] != 0 and not values.nulls[0]
 
 
-@part
+@inlined
 def begin(values: Any, write: int, new: int, seen: int) -> None:
     """The values of a row that a write inserts."""
     owner = values.owner[write]
@@ -98,7 +98,7 @@ def begin(values: Any, write: int, new: int, seen: int) -> None:
             values.gone[attribute, new] = values.missing[column, write]
 
 
-@part
+@inlined
 def carry_on(values: Any, write: int, old: int, new: int, seen: int) -> None:
     """The values of a row as a write changes it."""
     owner = values.owner[write]
@@ -119,7 +119,7 @@ def carry_on(values: Any, write: int, old: int, new: int, seen: int) -> None:
             values.gone[attribute, new] = values.missing[column, write]
 
 
-@part
+@inlined
 def _run(values: Any, first: int, end: int, write: int, place: int, seen: int) -> None:
     """Makes the steps; the result stands at the bottom of the stack."""
     stack, real, nulls = values.stack, values.real_stack, values.nulls

@@ -19,7 +19,8 @@ from lockstep.columns.column import Column, Unfit
 from lockstep.columns.compiled import plain
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids, KeySpace, combined, value_names
-from lockstep.columns.order import Order, counts_before
+from lockstep.columns.merging import counts_before
+from lockstep.columns.order import Order
 from lockstep.columns.pool import StringPool
 from lockstep.columns.stored import columns_of, events_of
 from lockstep.events import StreamSchema

@@ -6,9 +6,9 @@ from random import Random
 
 import numpy as np
 
-from lockstep.columns.chunks import merge
 from lockstep.columns.labels import LATE, firing_of, label
-from lockstep.columns.order import BEHIND, Order, counts_before, merged, places_of
+from lockstep.columns.merging import counts_before, merge, merged
+from lockstep.columns.order import BEHIND, Order, places_of
 from tests.unit.columns.flows import chunks, longs
 
 
@@ -36,8 +36,8 @@ def test_streams_of_which_each_is_in_order() -> None:
     for _ in range(300):
         orders = [
             Order(
-                np.sort(np.array(random.sample(range(12), random.randrange(6)), np.int64)),
-                random.choice([(), (0,), (0, 1), (2, 0), (1,)]),
+                np.sort(np.array(random.choices(range(12), k=random.randrange(6)), np.int64)),
+                random.choice([(), (0,), (0, 1), (2, 0), (1,), (0, BEHIND)]),
             )
             for _ in range(random.randrange(1, 4))
         ]
@@ -53,6 +53,27 @@ def test_streams_of_which_each_is_in_order() -> None:
             count = len(places) - len(asked)
             before = [sum(p[:3] <= q[:3] for p in places[: len(those)]) for q in places[count:]]
             assert counts_before(those, asked).tolist() == before
+
+
+def test_streams_whose_chunks_stand_at_many_places() -> None:
+    """One that several wrote, in order or not, and what asks it."""
+    random = Random(11)
+    for _ in range(300):
+        drawn = [
+            [
+                (random.randrange(4), random.randrange(3), random.choice((0, 1, BEHIND)))
+                for _ in range(random.randrange(8))
+            ]
+            for _ in range(2)
+        ]
+        if random.random() < 0.8:
+            drawn = [sorted(each) for each in drawn]
+        those, asked = (
+            Order(longs(*(p[0] for p in each)), tuple(longs(*(p[n] for p in each)) for n in (1, 2)))
+            for each in drawn
+        )
+        expected = [sum(one <= place for one in drawn[0]) for place in drawn[1]]
+        assert counts_before(those, asked).tolist() == expected
 
 
 def test_streams_with_several_writers() -> None:

@@ -20,8 +20,9 @@ from lockstep.columns.column import Column, Unfit
 from lockstep.columns.compiled import plain
 from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.keys import KeySpace, combined, value_names
+from lockstep.columns.merging import counts_before
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import Order, counts_before
+from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.columns.units import States, Timer
 from lockstep.rates.by_time.columns import Periods

@@ -12,9 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lockstep.clock import stopwatch_ns
-from lockstep.columns.chunks import Chunks, merge, spread
+from lockstep.columns.chunks import Chunks, spread
 from lockstep.columns.column import Suspected
-from lockstep.columns.order import Order, merged
+from lockstep.columns.merging import merge, merged
+from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.columns.pool import StringPool
 from lockstep.columns.units import Started, Unit

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from lockstep.columns.column import Index
-from lockstep.columns.order import Order, merged
+from lockstep.columns.merging import merged
+from lockstep.columns.order import Order
 from lockstep.events.outputs import OutputColumns
 from lockstep.execute.columnar.folding import Exported, identities, numbered
 

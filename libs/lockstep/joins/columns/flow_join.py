@@ -17,8 +17,9 @@ from lockstep.columns.flow import EXPIRED, RESET
 from lockstep.columns.frame import Rows
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids, KeySpace, combined, value_names
+from lockstep.columns.merging import merged
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import Order, level_of, merged
+from lockstep.columns.order import Order, level_of
 from lockstep.columns.output import Output
 from lockstep.columns.realms import Realms
 from lockstep.columns.units import States

@@ -15,8 +15,9 @@ from lockstep.columns.flow import CURRENT, EXPIRED, RESET, Flow
 from lockstep.columns.frame import Evaluate
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids
+from lockstep.columns.merging import merged
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import IN_FRONT, Order, merged
+from lockstep.columns.order import IN_FRONT, Order
 from lockstep.columns.pool import StringPool
 from lockstep.columns.rule import WrittenWindow
 from lockstep.columns.units import Timer

@@ -14,8 +14,8 @@ from lockstep.columns.chunks import Chunks, joined_orders
 from lockstep.columns.column import Column, Longs, Mask
 from lockstep.columns.compiled import plain
 from lockstep.columns.held import HeldRows
+from lockstep.columns.merging import merged
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import merged
 from lockstep.columns.played import Played
 from lockstep.columns.pool import StringPool
 from lockstep.columns.stored import columns_of, events_of

@@ -10,8 +10,9 @@ import numpy as np
 from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Index
 from lockstep.columns.compiled import plain
+from lockstep.columns.merging import counts_before
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import Order, counts_before
+from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.rates.by_time import kernel as limiting
 from lockstep.rates.contract import Rated

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.chunks import Chunks, empty, merge
+from lockstep.columns.chunks import Chunks, empty
 from lockstep.columns.column import Column, Longs
 from lockstep.columns.flow import CURRENT, EXPIRED, Flow
+from lockstep.columns.merging import merge
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
 from lockstep.columns.pool import StringPool

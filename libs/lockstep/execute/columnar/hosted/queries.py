@@ -16,7 +16,8 @@ import numpy as np
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.labels import Levels
-from lockstep.columns.order import merged, places_of
+from lockstep.columns.merging import merged
+from lockstep.columns.order import places_of
 from lockstep.columns.output import Output
 from lockstep.columns.units import States
 from lockstep.execute.columnar.hosted.clocks import keeps_time

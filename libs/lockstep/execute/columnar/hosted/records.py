@@ -9,7 +9,8 @@ import numpy as np
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import from_values
 from lockstep.columns.labels import Levels
-from lockstep.columns.order import Order, levels_from, merged
+from lockstep.columns.merging import merged
+from lockstep.columns.order import Order, levels_from
 from lockstep.columns.output import Output
 from lockstep.events import AttributeType, Operation
 from lockstep.operators.contract import StreamEvent
