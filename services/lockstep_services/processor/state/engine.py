@@ -207,7 +207,7 @@ class AppEngine:
         """Takes over a revision of this text (or one that fits); SnapshotError when it does not."""
         async with self._lock:
             await self._offload.run(lambda: self._executor.restore(contents.snapshot))
-            self._origin = position
+            self._origin, self.unfoldable = position, None
             self.poison = PoisonCount(self._engines.poison)
             self.outbox = Outbox()
             self.outbox.add(position, contents.rows, contents.faults)

@@ -46,3 +46,11 @@ async def test_a_state_of_what_is_still_to_come_is_refused() -> None:
     begun = await old.successor(TEXT, "v", InlineOffload())
     with pytest.raises(SnapshotError, match="up to 4, the app to 2"):
         await begun.take_over(old, contents)
+
+
+async def test_a_state_that_is_restored_has_stopped_nowhere_yet() -> None:
+    """What the one before stopped in front of may be behind it."""
+    engine = await folded(2)
+    engine.unfoldable = 3
+    await engine.restore(*await (await folded(4)).contents())
+    assert engine.stopped is None
