@@ -84,6 +84,7 @@ FOUND_ONCE = {
     "a leader went back to a state that had folded more than it had itself": BEHIND,
     "a leader went over to a version in front of what the log had forgotten": draw(1310),
     "a standby that held back all it may was not let lead": draw(1153),
+    "who had folded less took the lead from who stopped further on": draw(1798),
 }
 
 UNCLAIMED = Scenario(

@@ -234,6 +234,14 @@ def test_answers_of_an_earlier_term_do_not_move_the_permit() -> None:
     assert told == (i.TrimHeld(SECOND),)
 
 
+def test_a_leader_that_could_publish_nothing_gives_the_lease_back_and_says_why() -> None:
+    """It stands by again, and does not end."""
+    after, told = run(f.Unfit("cut off"), state=leading(f.Tail(9, 4, FIRST)))
+    assert told == (i.TermEnded("cut off"), i.ReleaseLease())
+    after, _ = run(f.LeaseGivenBack(), state=after)
+    assert isinstance(after, Standby)
+
+
 def test_every_listed_transition_happens_and_no_other() -> None:
     """Exploring the machine with all facts takes exactly the ways that are listed."""
     tails = [f.Tail(s, e, FIRST) for s in (0, 1, 2) for e in (0, 1, 2)]
@@ -250,7 +258,7 @@ def test_every_listed_transition_happens_and_no_other() -> None:
         f.BeginningRequested(),
         f.BeginningAccepted(2),
         f.HandOverRequested("b"),
-        f.Isolated(),
+        f.Unfit("cut off"),
         f.StopRequested(),
     ]
     seen: set[State] = {START}

@@ -39,7 +39,7 @@ def on_candidate(state: Candidate, fact: facts.Fact, rules: Rules) -> Step:
             return replace(state, reading=False, read_at_ms=at_ms), ()
         case facts.HandOverRequested(to):
             return Yielding(own), (HandOverLease(to),)
-        case facts.Isolated() | facts.StopRequested():
+        case facts.Unfit() | facts.StopRequested():
             return Yielding(own, to_stop=isinstance(fact, facts.StopRequested)), (ReleaseLease(),)
         case _:
             return state, trimmed_by(fact)

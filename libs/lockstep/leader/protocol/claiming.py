@@ -37,7 +37,7 @@ def on_claiming(state: Claiming, fact: facts.Fact, rules: Rules) -> Step:
             return resting(own, rules), ()
         case facts.HandOverRequested(to):
             return Yielding(own), (HandOverLease(to),)
-        case facts.Isolated() | facts.StopRequested():
+        case facts.Unfit() | facts.StopRequested():
             return Yielding(own, to_stop=isinstance(fact, facts.StopRequested)), (ReleaseLease(),)
         case _:
             return state, trimmed_by(fact)

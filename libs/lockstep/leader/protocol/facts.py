@@ -166,8 +166,10 @@ class HandOverRequested(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class Isolated(Fact):
-    """Cut off from lease server and coordinators for longer than its limit."""
+class Unfit(Fact):
+    """The replica could publish nothing if it led, and leaves that to others; `why` not."""
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

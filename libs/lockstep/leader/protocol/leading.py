@@ -51,7 +51,7 @@ def on_leading(state: Leading, fact: facts.Fact, rules: Rules) -> Step:
         case facts.HandOverRequested(to):
             ended = TermEnded(f"handed over to {to}", is_planned=True)
             return Yielding(state.own), (ended, HandOverLease(to))
-        case facts.Isolated() | facts.StopRequested():
+        case facts.Unfit() | facts.StopRequested():
             return _leave(state, fact)
         case _:
             return _about_lease(state, fact, rules)
@@ -130,9 +130,9 @@ def _about_lease(state: Leading, fact: facts.Fact, rules: Rules) -> Step:
             return state, ()
 
 
-def _leave(state: Leading, fact: facts.Isolated | facts.StopRequested) -> Step:
+def _leave(state: Leading, fact: facts.Unfit | facts.StopRequested) -> Step:
     stop = isinstance(fact, facts.StopRequested)
-    ended = TermEnded("stopping" if stop else "cut off for too long", is_planned=stop)
+    ended = TermEnded(fact.why if isinstance(fact, facts.Unfit) else "stopping", is_planned=stop)
     if state.lost and state.renewal.asked:
         return Yielding(state.own, asking=True, to_stop=stop), (ended,)
     return Yielding(state.own, to_stop=stop), (ended, ReleaseLease())

@@ -20,7 +20,7 @@ from lockstep.events.outputs import last_id
 from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from lockstep.telemetry import Level
-from lockstep_services.processor.fold.blocked import look_for_others
+from lockstep_services.processor.fold.blocked import Blocked
 from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.passing import Passage
@@ -65,6 +65,7 @@ class FoldLoop:
         self._lead = lead
         self._reach = reach
         self._published = published
+        self._blocked = Blocked(site, running, reach)
         self._settings = site.settings.processor
         self._clock = site.clock
         self._size = SliceSize(
@@ -104,7 +105,7 @@ class FoldLoop:
             elif self._running.engine.stopped is not None:
                 await self._clock.sleep_ms(BLOCKED_WAIT_MS)
                 if not self._lead.is_active:
-                    await look_for_others(self._site, self._running)
+                    await self._blocked.look()
             elif self._reach.is_full:
                 self._published.space.clear()
                 await wait_set(self._published.space, self._clock, FULL_WAIT_MS)
@@ -258,6 +259,8 @@ class FoldLoop:
             self._published.passing.folded(last, Passage(door_ms, traces))
         if self._lead.is_active:
             self._site.reached("folded", door_ms)
+            if self._running.engine.unfoldable is not None:
+                self._lead.tick_due.set()  # it may be outdone
 
     def _count(self, folded: Folded, took_ms: int) -> None:
         """What is only looked up when somebody asks is not counted here (showing.py)."""

@@ -28,7 +28,7 @@ from lockstep.leader.protocol import (
 )
 from lockstep.leader.protocol import instructions as todo
 from lockstep_services.processor.lead.claiming import Begun, Claims
-from lockstep_services.processor.lead.isolation import Isolation
+from lockstep_services.processor.lead.fitness import Fitness
 from lockstep_services.processor.lead.leasing import AboutLease, Leasing
 from lockstep_services.processor.lead.turn import Turn
 from lockstep_services.processor.publish.publishing import Publishing
@@ -94,7 +94,7 @@ class Leadership:
         self._log_lane: asyncio.Queue[_AboutLog] = asyncio.Queue()
         self._term_lane: asyncio.Queue[_AboutTerm] = asyncio.Queue()
         self._turn = Turn(self._site, self._running.wanted, self._lead)
-        self._isolation = Isolation(replica)
+        self._fitness = Fitness(replica)
 
     def tell(self, fact: facts.Fact) -> None:
         """A fact for the protocol; what follows from it is put on its way."""
@@ -173,15 +173,15 @@ class Leadership:
         while True:
             for fact in self._turn.news(ready=self._reach.is_ready):
                 self.tell(fact)
-            # Who cannot reach the log leaves the lease to others: time stands still for it.
-            if self._turn.has_come() and not self._isolation.is_deaf:
+            # Who could publish nothing leaves the lease to others: time stands still for it.
+            if self._turn.has_come() and self._fitness.is_fit:
                 self.tell(facts.TimePassed(self._clock.monotonic_ms()))
             if self._lead.lease_due.is_set():
                 self._lead.lease_due.clear()
                 self._leasing.doubt()
                 self.tell(facts.LeadOffered())
-            if self._isolation.is_cut_off():
-                self.tell(facts.Isolated())
+            if self._lead.promoted.is_set() and not self._fitness.is_fit:
+                self.tell(facts.Unfit(self._fitness.why_not()))
             waits = self._reach.is_ready and self._turn.has_come()
             nap_ms = self._nap_ms(waits_to_be_told=waits)
             self._naps_long = nap_ms > TICK_MS
@@ -200,7 +200,7 @@ class Leadership:
 
     def _vacant(self) -> None:
         """The lease can be had: by who is ready first, and where it is this replica's turn."""
-        if self._reach.is_ready and self._turn.has_come() and not self._isolation.is_deaf:
+        if self._reach.is_ready and self._turn.has_come() and self._fitness.is_fit:
             self._lead.offer()
 
     # --- the lease -------------------------------------------------------------------------------
@@ -224,12 +224,12 @@ class Leadership:
             self.tell(fact)
 
     def _hear_death(self, holder: Held) -> None:
-        """Who cannot reach the log leaves the lease to others. A rank that was told at the last
+        """Who could publish nothing leaves the lease to others. A rank that was told at the last
         tick may be a second old: a replica that fell behind since then is not the one to ask.
         """
         for fact in self._turn.news(ready=self._reach.is_ready):
             self.tell(fact)
-        if not self._isolation.is_deaf:
+        if self._fitness.is_fit:
             self._claims.read_early()
             self.tell(facts.HolderDied(holder.token))
 

@@ -55,72 +55,6 @@ class Lead:
 
 
 @dataclass
-class Reach:
-    """Where a replica stands in the input log; `goal` is the log's end when it began. `ended` rings
-    when the units of another layout go on behind what it has folded; `folded` with each slice.
-    `events`, `rows`: what has come of each input stream, and what each query gave, lately.
-    `took_more`: it has folded more than ticks."""
-
-    site: Site
-    running: Running
-    lead: Lead
-    goal: Position
-    log_end: Position
-    behind: Behind = field(default_factory=Behind)
-    folding_since_ms: int | None = None
-    took_more: bool = False
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    folded: asyncio.Event = field(default_factory=asyncio.Event)
-    effort: Effort = field(init=False)
-    events: RecentBy = field(init=False)
-    rows: RecentBy = field(init=False)
-
-    def __post_init__(self) -> None:
-        now_ms = self.site.clock.monotonic_ms()
-        self.effort = Effort(now_ms)
-        self.events, self.rows = RecentBy(now_ms), RecentBy(now_ms)
-
-    @property
-    def has_ended(self) -> bool:
-        """There is nothing left to fold."""
-        return self.ended.is_set()
-
-    @property
-    def folding_ms(self) -> int:
-        """For how long the slice under way has been folded."""
-        since_ms = self.folding_since_ms
-        return 0 if since_ms is None else self.site.clock.monotonic_ms() - since_ms
-
-    @property
-    def progress(self) -> Progress:
-        """As of now."""
-        position = self.running.engine.position
-        behind_ms = self.behind.ms(position, self.site.clock.monotonic_ms())
-        return Progress(position, self.log_end, self.goal, behind_ms, self.is_full)
-
-    @property
-    def is_full(self) -> bool:
-        """It holds back as much as it may: nothing more is folded before that is published."""
-        limit = self.running.wanted.settings.hold_back_max_outputs
-        return len(self.running.engine.outbox) >= limit
-
-    @property
-    def is_ready(self) -> bool:
-        """It could take over soon."""
-        return self.is_ready_at(self.progress)
-
-    def is_ready_at(self, progress: Progress) -> bool:
-        """The same, of what is known already."""
-        wanted = self.running.wanted
-        return is_ready(wanted.standby, progress, wanted.settings)
-
-    @property
-    def may_fold(self) -> bool:
-        """A warm standby waits until it is promoted."""
-        return self.lead.promoted.is_set() or self.running.wanted.is_hot
-
-
-@dataclass
 class Published:
     """What the output log has. `to_publish` rings for what is held back, `space` for room, `moved`
     when more is settled than this replica's records say, which is `told`. `recent`: what this
@@ -168,3 +102,78 @@ class Published:
         """More may be settled than was."""
         if self.running.engine.outbox.settled > self.told:
             self.moved.set()
+
+
+@dataclass
+class Reach:
+    """Where a replica stands in the input log; `goal` is the log's end when it began. `ended` rings
+    when the units of another layout go on behind what it has folded; `folded` with each slice.
+    `events`, `rows`: what has come of each input stream, and what each query gave, lately.
+    `took_more`: it has folded more than ticks."""
+
+    site: Site
+    running: Running
+    lead: Lead
+    published: Published
+    goal: Position
+    log_end: Position
+    behind: Behind = field(default_factory=Behind)
+    folding_since_ms: int | None = None
+    took_more: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    folded: asyncio.Event = field(default_factory=asyncio.Event)
+    effort: Effort = field(init=False)
+    events: RecentBy = field(init=False)
+    rows: RecentBy = field(init=False)
+
+    def __post_init__(self) -> None:
+        now_ms = self.site.clock.monotonic_ms()
+        self.effort = Effort(now_ms)
+        self.events, self.rows = RecentBy(now_ms), RecentBy(now_ms)
+
+    @property
+    def has_ended(self) -> bool:
+        """There is nothing left to fold."""
+        return self.ended.is_set()
+
+    @property
+    def folding_ms(self) -> int:
+        """For how long the slice under way has been folded."""
+        since_ms = self.folding_since_ms
+        return 0 if since_ms is None else self.site.clock.monotonic_ms() - since_ms
+
+    @property
+    def progress(self) -> Progress:
+        """As of now."""
+        position = self.running.engine.position
+        behind_ms = self.behind.ms(position, self.site.clock.monotonic_ms())
+        full, outdone = self.is_full, self.is_outdone
+        return Progress(position, self.log_end, self.goal, behind_ms, full, outdone)
+
+    @property
+    def is_full(self) -> bool:
+        """It holds back as much as it may: nothing more is folded before that is published."""
+        limit = self.running.wanted.settings.hold_back_max_outputs
+        return len(self.running.engine.outbox) >= limit
+
+    @property
+    def is_outdone(self) -> bool:
+        """It stops in front of what another replica has folded and published: it could publish
+        nothing if it led, and nothing could be set aside for all."""
+        blocked, last = self.running.engine.unfoldable, self.published.last_id
+        return blocked is not None and last is not None and last.position >= blocked
+
+    @property
+    def is_ready(self) -> bool:
+        """It could take over soon."""
+        return self.is_ready_at(self.progress)
+
+    def is_ready_at(self, progress: Progress) -> bool:
+        """The same, of what is known already."""
+        wanted = self.running.wanted
+        return is_ready(wanted.standby, progress, wanted.settings)
+
+    @property
+    def may_fold(self) -> bool:
+        """A warm standby waits until it is promoted."""
+        return self.lead.promoted.is_set() or self.running.wanted.is_hot

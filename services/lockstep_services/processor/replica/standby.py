@@ -32,7 +32,8 @@ def standby_of(view: AppView, settings: ProcessorSettings) -> str:
 class Progress:
     """Where a replica stands in the input log: `goal` is the log's end when it began, `behind_ms`
     for how long the leader has published what this one has not folded yet. `is_full`: it holds back
-    as much as it may, and folds no more until that is published.
+    as much as it may, and folds no more until that is published. `is_outdone`: it stops in front of
+    what is published.
     """
 
     position: Position
@@ -40,6 +41,7 @@ class Progress:
     goal: Position
     behind_ms: int = 0
     is_full: bool = False
+    is_outdone: bool = False
 
     @property
     def lag(self) -> int:
@@ -52,8 +54,11 @@ def is_ready(standby: str, progress: Progress, settings: ProcessorSettings) -> b
 
     A hot one has folded what was there when it began, however little that is: until then it is
     still on its way, and would publish nothing new before it had come to the present. One that is
-    full comes no further while nobody publishes, and publishes at once when it leads.
+    full comes no further while nobody publishes, and publishes at once when it leads. Who is
+    outdone would publish nothing.
     """
+    if progress.is_outdone:
+        return False
     if standby == WARM:
         return progress.lag <= settings.warm_ready_lag_positions
     has_come = progress.position >= progress.goal and progress.lag <= settings.ready_lag_positions

@@ -69,7 +69,8 @@ async def begin(
         running.unrecorded = Beginning(*await engine.contents())
     published = Published(site, running, lead)
     published.saw(tail)
-    return Replica(site, running, lead, Reach(site, running, lead, last, last), published)
+    reach = Reach(site, running, lead, published, last, last)
+    return Replica(site, running, lead, reach, published)
 
 
 async def _engine(

@@ -167,8 +167,6 @@ class UpgradeLoop:
                 raise RestartReplicaError("another replica has folded what is next")
             return False
         if last is not None and engine.position < last.position:
-            if engine.unfoldable is not None:
-                raise RestartReplicaError("one with more memory has published what is next")
             return False
         # Who stops in front of what that state holds goes on with its own.
         return engine.stopped is not None or not self._is_ahead(wanted, stored)
