@@ -55,9 +55,9 @@ class Slice:
 
 @dataclass(slots=True)
 class _Part:
-    """A record's events on the way into its stream."""
+    """Events of one record, or of several, on the way into their stream."""
 
-    batch: pa.RecordBatch
+    batches: Sequence[pa.RecordBatch]
     times: Times
     lengths: Longs
     moments: Longs
@@ -70,12 +70,23 @@ _Events = tuple[pa.RecordBatch, Times, Longs]
 
 
 @dataclass(slots=True)
+class _Plain:
+    """Records of single events, each with a time of its own, as nearly all are: they wait until
+    they are read together, since some hold few events. `firsts`: the moment of each record."""
+
+    headers: list[EventsHeader] = field(default_factory=list)
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class _Reading:
     clock: Clock
     schemas: Mapping[str, StreamSchema]
     seen: SeenIds
     parts: dict[str, list[_Part]] = field(default_factory=dict)
     mixed: set[str] = field(default_factory=set)
+    plain: _Plain = field(default_factory=_Plain)
     next_moment: int = 0
     move_moments: list[Longs] = field(default_factory=list)
     move_clocks: list[Longs] = field(default_factory=list)
@@ -95,8 +106,9 @@ def read_slice(
     firsts: list[int] = []
     for entry in entries:
         firsts.append(reading.next_moment)
-        if _add_plainly(reading, entry):
+        if _is_plain(reading, entry):
             continue
+        _add_plainly(reading)
         record = entry.columns()
         if isinstance(record, Bundle):
             _add_bundle(reading, record)
@@ -105,6 +117,7 @@ def read_slice(
         reading.next_moment += 2
         if isinstance(record, EventColumns):
             _add(reading, record)
+    _add_plainly(reading)
     empty = np.zeros(0, np.int64)
     walls = Moves(
         np.array(reading.wall_moments, np.int64),
@@ -129,19 +142,29 @@ def read_slice(
 
 
 def _move_wall(reading: _Reading, clock_ms: int, moment: int) -> None:
+    _move_walls(reading, [clock_ms], np.array([moment], np.int64))
+
+
+def _move_walls(reading: _Reading, clocks_ms: Sequence[int], moments: Longs) -> Longs:
+    """Moves the wall clock, and that of a live app, at each of the moments; the wall clock there,
+    or the app's if it is live."""
     clock = reading.clock
-    clock.wall = max(clock.wall, clock_ms)
-    reading.wall_moments.append(moment)
-    reading.wall_clocks.append(clock.wall)
-    if not clock.is_playback:
-        clock.now = max(clock.now, clock.wall)
-        reading.move_moments.append(np.array([moment], np.int64))
-        reading.move_clocks.append(np.array([clock.now], np.int64))
+    walls: Longs = np.maximum.accumulate([clock.wall, *clocks_ms])[1:]
+    clock.wall = int(walls[-1])
+    reading.wall_moments += moments.tolist()
+    reading.wall_clocks += walls.tolist()
+    if clock.is_playback:
+        return walls
+    now: Longs = np.maximum(walls, clock.now)
+    clock.now = int(now[-1])
+    reading.move_moments.append(moments)
+    reading.move_clocks.append(now)
+    return now
 
 
-def _add_plainly(reading: _Reading, entry: EncodedEntry) -> bool:
-    """Adds events in the exact types of their stream, each a chunk with a time of its own, as
-    nearly all are; False for all else. What each record costs counts here: some hold few events."""
+def _is_plain(reading: _Reading, entry: EncodedEntry) -> bool:
+    """Whether an entry's events have the exact types of their stream, each in a chunk of its own
+    and with its own time: they wait then. Whatever this does it does for every record."""
     header = entry.header
     if not isinstance(header, EventsHeader) or header.chunks != 1:
         return False
@@ -150,16 +173,54 @@ def _add_plainly(reading: _Reading, entry: EncodedEntry) -> bool:
         return False
     if part.extras != _TIMES_ALONE or not part.rows:
         return False
-    batch = entry.batch()
-    _move_wall(reading, header.clock_ms, reading.next_moment)
-    start = reading.next_moment + 3
-    reading.next_moment = start - 1 + 2 * part.rows
-    moments = start + 2 * np.arange(part.rows, dtype=np.int64)
-    times = numbers(batch.column(len(part.codes)))
-    now = _now(reading, times, moments, moves=header.has_timestamps)
-    own = _Part(batch, times, _ones(part.rows), moments, now)
-    reading.parts.setdefault(header.stream, []).append(own)
+    plain = reading.plain
+    plain.headers.append(header)
+    plain.batches.append(entry.batch())
+    plain.firsts.append(reading.next_moment)
+    reading.next_moment += 2 + 2 * part.rows
     return True
+
+
+def _add_plainly(reading: _Reading) -> None:
+    """Adds the records that wait."""
+    plain = reading.plain
+    if not plain.headers:
+        return
+    reading.plain = _Plain()
+    firsts = np.array(plain.firsts, np.int64)
+    rows = np.array([header.batch.rows for header in plain.headers], np.int64)
+    clocks = _move_walls(reading, [header.clock_ms for header in plain.headers], firsts)
+    begins = np.cumsum(rows) - rows
+    moments = np.repeat(firsts + 3 - 2 * begins, rows)
+    moments += 2 * np.arange(len(moments), dtype=np.int64)
+    stamps = [batch.column(batch.num_columns - 1) for batch in plain.batches]
+    times = numbers(stamps[0] if len(stamps) == 1 else pa.concat_arrays(stamps))
+    if reading.clock.is_playback:
+        given = np.array([header.has_timestamps for header in plain.headers], np.bool_)
+        now = _heard(reading, times, moments, None if given.all() else np.repeat(given, rows))
+    else:
+        now = np.repeat(clocks, rows)
+    streams: dict[str, list[int]] = {}
+    for number, header in enumerate(plain.headers):
+        streams.setdefault(header.stream, []).append(number)
+    for stream, records in streams.items():
+        whole = _Part(plain.batches, times, _ones(len(times)), moments, now)
+        if len(streams) > 1:
+            whole = _some_records(whole, records, rows)
+        reading.parts.setdefault(stream, []).append(whole)
+
+
+def _some_records(whole: _Part, records: Sequence[int], rows: Longs) -> _Part:
+    is_one = np.zeros(len(rows), np.bool_)
+    is_one[records] = True
+    events = np.flatnonzero(np.repeat(is_one, rows))
+    return _Part(
+        [whole.batches[number] for number in records],
+        whole.times[events],
+        _ones(len(events)),
+        whole.moments[events],
+        whole.now[events],
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -182,8 +243,11 @@ def _add(reading: _Reading, record: EventColumns) -> None:
     if not len(lengths):
         return
     last = times if len(times) == len(lengths) else times[np.cumsum(lengths) - 1]
-    now = _now(reading, last, moments, moves=record.has_timestamps)
-    part = _Part(batch, times, lengths, moments, now)
+    if reading.clock.is_playback and record.has_timestamps:
+        now = _heard(reading, last, moments)
+    else:
+        now = np.full(len(last), reading.clock.now, np.int64)
+    part = _Part([batch], times, lengths, moments, now)
     reading.parts.setdefault(record.stream, []).append(part)
 
 
@@ -205,7 +269,7 @@ def _add_bundle(reading: _Reading, bundle: Bundle) -> None:
         numbers = bundle.numbers_of(i)[lengths > 0]
         if len(numbers):
             moments = start + 1 + 2 * numbers
-            part = _Part(batch, times, lengths[lengths > 0], moments, now[numbers])
+            part = _Part([batch], times, lengths[lengths > 0], moments, now[numbers])
             reading.parts.setdefault(bundle.parts[i].stream, []).append(part)
     names = [part.stream for part in bundle.parts]
     if len(set(names)) < len(names):
@@ -274,18 +338,17 @@ def _untyped(record: EventColumns, schema: StreamSchema) -> str:
     return ""
 
 
-def _now(reading: _Reading, last: Longs, moments: Longs, *, moves: bool) -> Longs:
-    """The app clock at each chunk; in playback the `last` event of a chunk moves it, where senders
-    gave times."""
+def _heard(reading: _Reading, last: Longs, moments: Longs, given: Mask | None = None) -> Longs:
+    """The app clock of playback at each chunk, which the `last` event of a chunk moves where its
+    sender gave times (None: all did)."""
     clock = reading.clock
-    if not (clock.is_playback and moves):
-        return np.full(len(last), clock.now, np.int64)
-    now: Longs = np.maximum.accumulate(last)
+    heard = last if given is None else np.where(given, last, clock.now)
+    now: Longs = np.maximum.accumulate(heard)
     if int(now[0]) < clock.now:
         now = np.maximum(now, clock.now)
     clock.now = int(now[-1])
-    reading.move_moments.append(moments - 1)
-    reading.move_clocks.append(now)
+    reading.move_moments.append(moments - 1 if given is None else moments[given] - 1)
+    reading.move_clocks.append(now if given is None else now[given])
     return now
 
 
@@ -317,7 +380,7 @@ def _chunks(parts: Sequence[_Part], schema: StreamSchema) -> Chunks:
     starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return Chunks(
-        _columns([part.batch for part in parts], schema),
+        _columns([batch for part in parts for batch in part.batches], schema),
         _joined([part.times for part in parts]),
         starts,
         Order(_joined([part.moments for part in parts])),
