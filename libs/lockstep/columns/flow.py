@@ -84,8 +84,7 @@ class Flow:
             if self.has_places:
                 return self.held.column(attribute, place)
             assert row is not None
-            fresh = self.source.columns[attribute].take(row)
-            return self.held.mixed(attribute, place, fresh)
+            return self.held.mixed(attribute, place, self.source.columns[attribute], row)
 
         def times() -> Times:
             return self._times(index, row, place, in_slice=in_slice)
@@ -113,7 +112,10 @@ class Flow:
         elif self.has_places:
             own = self.held.times[place]
         else:
-            own = np.where(row >= 0, self.source.times[row], self.held.times[place])
+            assert place is not None
+            own = self.source.times[row] if len(self.source) else self.held.times[place]
+            old = np.flatnonzero(row < 0)
+            own[old] = self.held.times[place[old]]
         kind = _at(self.kind, index)
         if kind is None or self.time is None or not kind.any():
             return own

@@ -73,6 +73,10 @@ class Rows:
             found = self._columns[key] = self._find(slot, attribute)
         return found
 
+    def known(self, slot: int, attribute: int) -> Column | None:
+        """A column that was read or set, if it was."""
+        return self._columns.get((slot, attribute))
+
     def result(self, index: int) -> Column:
         return self.results[index]
 

@@ -147,22 +147,26 @@ class HeldRows:
             return Strings(codes=values[places], words=self.pool.words, nulls=missing)
         return Column(self.types[i], values[places], missing)
 
-    def mixed(self, i: int, places: Index, fresh: Column) -> Column:
-        """The values of an attribute in places; where a place is -1, those of another column."""
-        is_held = places >= 0
-        if not is_held.any():
-            return fresh
-        held = self.column(i, places)
+    def mixed(self, i: int, places: Index, column: Column, rows: Index) -> Column:
+        """The values of another column in some of its rows; where a row is -1, those of an
+        attribute in places. Few are, mostly, so the others are gathered as if there were none."""
+        old = np.flatnonzero(rows < 0)
+        if not len(old):
+            return column.take(rows)
+        held = self.column(i, places[old])
+        if len(old) == len(rows):
+            return held
+        fresh = self.pool.adopt(column) if isinstance(column, Strings) else column
+        values = fresh.values[rows]
+        values[old] = held.values
+        nulls = None if fresh.nulls is None else fresh.nulls[rows]
+        if nulls is None and held.nulls is not None:
+            nulls = np.zeros(len(rows), np.bool_)
+        if nulls is not None:
+            nulls[old] = False if held.nulls is None else held.nulls
         if isinstance(fresh, Strings):
-            fresh = self.pool.adopt(fresh)
-        values = np.where(is_held, held.values, fresh.values)
-        none = np.zeros(len(values), np.bool_)
-        others = none if fresh.nulls is None else fresh.nulls
-        nulls = np.where(is_held, none if held.nulls is None else held.nulls, others)
-        missing = nulls if nulls.any() else None
-        if isinstance(held, Strings):
-            return Strings(codes=values, words=held.words, nulls=missing)
-        return Column(self.types[i], values, missing)
+            return Strings(codes=values, words=self.pool.words, nulls=nulls)
+        return Column(self.types[i], values, nulls)
 
     def columns(self, places: Index) -> tuple[Column, ...]:
         """The values of all attributes in places."""

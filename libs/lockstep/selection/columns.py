@@ -17,7 +17,7 @@ from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Index, Mask
 from lockstep.columns.compiled import plain
 from lockstep.columns.flow import CURRENT, EXPIRED, RESET, Flow, Kinds
-from lockstep.columns.frame import Frame, Rows
+from lockstep.columns.frame import Evaluate, Frame, Rows
 from lockstep.columns.keys import Ids, KeySpace, combined, group_names
 from lockstep.columns.order import Order
 from lockstep.columns.output import Output
@@ -96,6 +96,27 @@ class Groups:
         if realm is None:
             return self.space.assign(codes, keys)
         return self.space.assign(*combined([(realm, range(self.realms)), (codes, keys)]))
+
+
+class _OutputRows(Rows):
+    """A frame with the running values, and the query's own outputs where they are read. Nothing in
+    it refers to itself, so that what it holds goes with it, and not with the next collection of
+    garbage: a slice's columns take tens of megabytes."""
+
+    def __init__(self, rows: Rows, results: Sequence[Column], select: Sequence[Evaluate]) -> None:
+        super().__init__(len(rows), rows.column, rows.times, rows.now, rows.absent)
+        self.results = list(results)
+        self.where = rows.where
+        self._select = select
+
+    def column(self, slot: int, attribute: int) -> Column:
+        if slot != OUTPUT_SLOT:
+            return super().column(slot, attribute)
+        found = self.known(slot, attribute)
+        if found is None:
+            found = self._select[attribute](self)
+            self.put(slot, attribute, found)
+        return found
 
 
 class SelectorOperator:
@@ -304,17 +325,7 @@ class SelectorOperator:
         )
 
     def _output_frame(self, rows: Rows, results: Sequence[Column]) -> Rows:
-        """The frame with the running values, and the query's own outputs where they are read."""
-
-        def find(slot: int, attribute: int) -> Column:
-            if slot == OUTPUT_SLOT:
-                return self._select[attribute](whole)
-            return rows.column(slot, attribute)
-
-        whole = Rows(len(rows), find, rows.times, rows.now, rows.absent)
-        whole.results = list(results)
-        whole.where = rows.where
-        return whole
+        return _OutputRows(rows, results, self._select)
 
     def _passing(self, flow: Flow, results: Sequence[Column]) -> Mask | None:
         """Where an event may become a row; None for everywhere."""

@@ -113,16 +113,20 @@ def test_a_pool_counts_the_rows_whose_strings_it_keeps() -> None:
 
 
 def test_values_of_held_rows_among_others() -> None:
-    """By place where there is one; nulls stay where they are, strings are of one pool."""
+    """By place where there is no row of the others, and null where there is neither; nulls stay
+    where they are, strings are of one pool."""
     held = HeldRows((AttributeType.STRING, AttributeType.LONG), StringPool())
     places = held.add(
         [from_values(AttributeType.STRING, ["a", None]), from_values(AttributeType.LONG, [1, 2])],
         np.array([0, 0]),
     )
-    at = np.array([-1, places[1], -1, places[0]])
-    words = from_values(AttributeType.STRING, [None, "x", "b", "y"])
-    assert held.mixed(0, at, words).to_pylist() == [None, None, "b", "a"]
-    numbers = from_values(AttributeType.LONG, [7, 0, None, 0])
-    assert held.mixed(1, at, numbers).to_pylist() == [7, 2, None, 1]
-    nowhere = np.full(4, -1)
-    assert held.mixed(1, nowhere, numbers) is numbers
+    at = np.array([-1, places[1], -1, places[0], -1, -1])
+    rows = np.array([0, -1, 2, -1, -1, 1])
+    words = from_values(AttributeType.STRING, [None, "x", "b"])
+    assert held.mixed(0, at, words, rows).to_pylist() == [None, None, "b", "a", None, "x"]
+    numbers = from_values(AttributeType.LONG, [7, 0, None])
+    assert held.mixed(1, at, numbers, rows).to_pylist() == [7, 2, None, 1, None, 0]
+    nowhere, all_of_it = np.full(3, -1), np.arange(3)
+    assert held.mixed(1, nowhere, numbers, all_of_it).to_pylist() == [7, 0, None]
+    nothing = from_values(AttributeType.LONG, [])
+    assert held.mixed(1, places, nothing, nowhere[:2]).to_pylist() == [1, 2]

@@ -286,7 +286,7 @@ class JoinedQueues:
         null."""
         if chunks is None:
             return self.held[number].column(attribute, place)
-        return self.held[number].mixed(attribute, place, chunks.columns[attribute].take(row))
+        return self.held[number].mixed(attribute, place, chunks.columns[attribute], row)
 
     # --- state -----------------------------------------------------------------------------------
 
