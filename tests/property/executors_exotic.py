@@ -87,19 +87,6 @@ def _named_window(apps: Apps) -> str:
     )
 
 
-def _triggered(apps: Apps) -> str:
-    """A trigger, and a batch that closes with it."""
-    at = apps.pick("every 100 milliseconds", "'start'", "every 1 sec", "'*/1 * * * * ?'")
-    name, out = f"X{apps.name()}", apps.name()
-    return (
-        f"define trigger {name} at {at};\n"
-        f"from {name} select triggered_time as t, 1L as n insert into {out};"
-        f" from {out}#window.length(3) select sum(n) as n, count() as c insert into {apps.name()};"
-        f" from {name} join S#window.length(2) as y select y.s as s, y.i as i"
-        f" insert into {apps.name()};"
-    )
-
-
 def _joined(apps: Apps) -> str:
     """Joins with windows whose content does not follow from what they let out, for the most part;
     with aggregates, groups, other conditions, expired rows."""
@@ -192,7 +179,6 @@ EXOTIC: tuple[Callable[[Apps], str], ...] = (
     _windows,
     _ordered,
     _named_window,
-    _triggered,
     _joined,
     _joined,
     _circle,

@@ -135,6 +135,33 @@ def named(apps: Apps) -> str:
     return define + derived + " ".join(parts[int(at)] for at in order)
 
 
+def triggered(apps: Apps) -> str:
+    """What a trigger sends, in windows, patterns and partitions, and beside streams, tables and
+    named windows."""
+    at = apps.pick("every 100 milliseconds", "'start'", "every 1 sec", "'*/1 * * * * ?'")
+    name, out, other = f"X{apps.name()}", apps.name(), apps.name()
+    kind = apps.pick("", "all events ", "expired events ")
+    window = apps.pick("", "#window.length(2)", "#window.lengthBatch(2)", "#window.time(150)")
+    beside = apps.pick("S#window.length(2)", "S#window.time(150)", f"W{name}", f"T{name}")
+    one = " unidirectional" if beside == f"T{name}" else apps.pick("", " unidirectional")
+    define = (
+        f"define trigger {name} at {at};\n"
+        f"define window W{name} (s string, i int) {apps.pick('length(3)', 'time(200)')};\n"
+        f"define table T{name} (s string, i int);\n"
+    )
+    parts = (
+        f"from S select s, i insert into W{name};",
+        f"from R[i > 0] select s, i insert into T{name};",
+        f"from {name}{window} select triggered_time as t, 1L as n insert {kind}into {out};",
+        f"from {out}#window.length(3) select sum(n) as n, count() as c insert into {other};",
+        f"from {name}{one} join {beside} as y select y.s as s, y.i as i insert into {apps.name()};",
+        f"from every a={name} -> b=S[i > 2] select a.triggered_time as t, b.i as i insert into"
+        f" {apps.name()};",
+    )
+    order = apps.pick("012345", "254301", "435210")
+    return define + " ".join(parts[int(at)] for at in order)
+
+
 def tabled(apps: Apps) -> str:
     """A window beside a table, which is written meanwhile."""
     out, table = apps.name(), f"T{apps.name()}"
@@ -166,4 +193,6 @@ def tabled(apps: Apps) -> str:
     return define + " ".join(parts[int(at)] for at in order)
 
 
-JOINED: tuple[Callable[[Apps], str], ...] = (leaving, leaving, inside, named, named, alone, tabled)
+JOINED: tuple[Callable[[Apps], str], ...] = (
+    leaving, leaving, inside, named, named, alone, tabled, triggered,
+)  # fmt: skip

@@ -19,6 +19,9 @@ Level = npt.NDArray[np.int64] | int
 IN_FRONT = -1
 """The level of what a query reads of a table, in front of all that comes of it."""
 
+START = -1
+"""The moment of the app's start, in front of all others."""
+
 BEHIND = np.iinfo(np.int64).max
 """The level of a chunk itself, behind everything that was made of it."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.columns.chunks import Chunks, joined_orders, spread
 from lockstep.columns.column import Longs
 from lockstep.columns.merging import merged
-from lockstep.columns.order import Order
+from lockstep.columns.order import START, Order
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +87,17 @@ def play(streams: Sequence[Chunks], place: int) -> Played:
         np.concatenate([c.now for c in streams])[arranged],
         keys,
     )
+
+
+def behind_start(inputs: Mapping[str, Chunks]) -> Mapping[str, Chunks]:
+    """What came behind the app's start. A pattern begins to wait when all triggers have fired that
+    fire at the start, so it sees nothing of what they bring."""
+    if not any(len(each.order) and each.order.moments.min() == START for each in inputs.values()):
+        return inputs
+    return {
+        name: each.keep(each.per_event(each.order.moments) != START)
+        for name, each in inputs.items()
+    }
 
 
 def present(inputs: Mapping[str, Chunks], names: Sequence[str]) -> list[Chunks]:

@@ -23,7 +23,7 @@ from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.windows import Reach
 from lockstep.siddhiql.checked import CheckedJoin, CheckedStream, SourceKind
 from lockstep.streams.columns import Condition
-from lockstep.streams.lowering import check_stream, check_target, condition_of
+from lockstep.streams.lowering import PLAIN, check_stream, check_target, condition_of
 from lockstep.tables.meaning.conditions import Equality, equalities
 from lockstep.tables.rule import OUTER_LEFT, OUTER_RIGHT
 from lockstep.windows.contract import ColumnarCall
@@ -35,7 +35,7 @@ _KINDS = {
 }
 
 
-_KINDS_JOINED = {SourceKind.STREAM, SourceKind.INNER, SourceKind.WINDOW}
+_KINDS_JOINED = {*PLAIN, SourceKind.WINDOW}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ from lockstep.stream_functions.columns import HostedFunction
 from lockstep.streams.columns import Condition
 from lockstep.windows.contract import ColumnarCall, ColumnarWindow, Setup, columnar_window
 
+PLAIN = (SourceKind.STREAM, SourceKind.INNER, SourceKind.TRIGGER)
+"""Sources whose events come as they are. What a trigger sends is a stream like any other."""
+
 
 def stream_of(query: CheckedQuery) -> CheckedStream | None:
     """The query's single stream, or None when it is a join or pattern; NotLowerable for streams
@@ -33,7 +36,7 @@ def stream_of(query: CheckedQuery) -> CheckedStream | None:
 
 
 def _check_source(stream: CheckedStream) -> None:
-    if stream.kind not in (SourceKind.STREAM, SourceKind.INNER):
+    if stream.kind not in PLAIN:
         raise NotLowerable(f"reads a {stream.kind.value}")
 
 

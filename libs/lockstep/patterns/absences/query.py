@@ -13,7 +13,7 @@ from lockstep.columns.frame import Rows
 from lockstep.columns.moves import Moves
 from lockstep.columns.order import Order
 from lockstep.columns.output import Output
-from lockstep.columns.played import Played, play, present
+from lockstep.columns.played import Played, behind_start, play, present
 from lockstep.columns.units import States, Timer
 from lockstep.patterns.absences.tokens import AbsenceTokens
 from lockstep.patterns.chains.unit import ChainUnit
@@ -38,6 +38,7 @@ class AbsenceQuery(ChainUnit):
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
+        inputs = behind_start(inputs)
         played = play(present(inputs, self.reads) or [self._nothing], self.place)
         allowed = eligible(self._states, inputs, played)
         keys = played.instances()

@@ -12,7 +12,7 @@ from lockstep.columns.column import Column, Longs
 from lockstep.columns.frame import Rows
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
-from lockstep.columns.played import Played, play, present
+from lockstep.columns.played import Played, behind_start, play, present
 from lockstep.patterns.chains.tokens import Tokens
 from lockstep.patterns.chains.unit import ChainUnit
 from lockstep.patterns.columns.rows import bound_column, eligible, selected
@@ -32,6 +32,7 @@ class ChainQuery(ChainUnit):
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
+        inputs = behind_start(inputs)
         played = play(present(inputs, self.reads), self.place)
         allowed = eligible(self._states, inputs, played)
         tokens = self._tokens

@@ -15,7 +15,7 @@ from lockstep.columns.held import HeldRows
 from lockstep.columns.moves import Moves
 from lockstep.columns.order import Order
 from lockstep.columns.output import Output
-from lockstep.columns.played import Played, play, present
+from lockstep.columns.played import Played, behind_start, play, present
 from lockstep.columns.units import States, Timer
 from lockstep.patterns.columns import token_kernel as machine
 from lockstep.patterns.columns.comparing import Compared
@@ -57,6 +57,7 @@ class PatternQuery(PatternUnit):
     # --- folding ---------------------------------------------------------------------------------
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
+        inputs = behind_start(inputs)
         played = play(present(inputs, self.reads) or [self._nothing()], self.place)
         keys = played.instances()
         tokens = self._tokens

@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.columns.column import Unfit
 from lockstep.columns.labels import Levels, label
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import BEHIND
+from lockstep.columns.order import BEHIND, START
 from lockstep.columns.units import Timer
 from lockstep.events import Event, Operation
 from lockstep.execute.columnar.hosted.records import Records
@@ -27,9 +27,6 @@ from lockstep.plan.ranks import owners_of
 
 IN_FRONT = -BEHIND
 """The level of what a query put out, in front of everything that came of it."""
-
-START = -1
-"""The moment of the app's start, in front of all others."""
 
 _PER_RECEIVER = 1 << 40
 Observed = tuple[tuple[int, ...], Observation]
@@ -213,11 +210,17 @@ class HostedEngine(Engine):
 
     # --- time ------------------------------------------------------------------------------------
 
-    def start(self, clock_ms: int) -> None:
-        """See Engine; what triggers send at once stands at START."""
+    def start(
+        self, clock_ms: int, in_front: Callable[[Levels], None] = lambda levels: None
+    ) -> None:
+        """See Engine; what triggers send at once stands at START. `in_front` brings what others
+        send there in front of the place where one of its own starts: who has not begun yet sees
+        nothing of it."""
         self._set_wall(clock_ms)
         for owner, start in zip(owners_of(self.plan), self.starters, strict=True):
-            self.place.at(START, (self._owners[owner],))
+            levels = (self._owners[owner],)
+            in_front(levels)
+            self.place.at(START, levels)
             start()
 
     def due_on(self, *, wall: bool) -> int | None:

@@ -7,6 +7,7 @@ between them, and give what they write with its place in that run.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ import numpy as np
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.labels import Levels
 from lockstep.columns.merging import merged
-from lockstep.columns.order import places_of
+from lockstep.columns.order import START, places_of
 from lockstep.columns.output import Output
 from lockstep.columns.units import States
 from lockstep.execute.columnar.hosted.clocks import keeps_time
@@ -148,26 +149,36 @@ class HostedQueries:
     def run(self, streams: Mapping[str, Chunks], found: Slice) -> dict[str, Output]:
         """What it wrote, by name; `streams` are those of `reads` that something came on."""
         engine = self._engine
-        if self._start_ms is not None:
-            engine.start(self._start_ms)
-            self._start_ms = None
-        moving = Moving(engine, found.moves)
         events = {name: _events(chunks) for name, chunks in streams.items()}
+        waiting = deque(self._arrivals(streams))
+
+        def brought(levels: Levels) -> None:
+            while waiting and (waiting[0].moment, waiting[0].levels) < (START, levels):
+                self._take(waiting.popleft(), events)
+
         with ExitStack() as noting:
             for table in self.shared:
                 noting.enter_context(table.noting())
-            for each in self._arrivals(streams):
+            if self._start_ms is not None:
+                engine.start(self._start_ms, brought)
+                self._start_ms = None
+            moving = Moving(engine, found.moves)
+            for each in waiting:
                 moving.to(each.moment, each.levels)
-                chunk, at = events[each.stream][each.start : each.end], (each.moment, each.levels)
-                written = self._written.get(each.stream)
-                if written is None:
-                    engine.arrive(each.stream, each.receiver, at, chunk)
-                else:
-                    written.write(each.stream, at, chunk)
+                self._take(each, events)
             moving.to_the_end()
         for table in self.shared:
             table.follow()
         return {name: records.take() for name, records in self._records.items() if len(records)}
+
+    def _take(self, arrival: Arrival, events: Mapping[str, list[StreamEvent]]) -> None:
+        chunk = events[arrival.stream][arrival.start : arrival.end]
+        at = (arrival.moment, arrival.levels)
+        written = self._written.get(arrival.stream)
+        if written is None:
+            self._engine.arrive(arrival.stream, arrival.receiver, at, chunk)
+        else:
+            written.write(arrival.stream, at, chunk)
 
     def _arrivals(self, streams: Mapping[str, Chunks]) -> Iterator[Arrival]:
         """Every chunk for every receiver, in order."""

@@ -16,11 +16,11 @@ from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Longs, Unfit, concat, from_values
 from lockstep.columns.flow import Flow
 from lockstep.columns.labels import Levels
-from lockstep.columns.order import Order, levels_from, places_of
+from lockstep.columns.order import START, Order, levels_from, places_of
 from lockstep.columns.stored import columns_of
 from lockstep.columns.units import Timer
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.hosted.engine import START, HostedEngine
+from lockstep.execute.columnar.hosted.engine import HostedEngine
 from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.operators import state as encoding
 from lockstep.operators.contract import StreamEvent
