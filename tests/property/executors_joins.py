@@ -180,11 +180,16 @@ def tabled(apps: Apps) -> str:
         "y.s as s, max(y.i) as i, sum(x.d) as d group by y.s",
         "x.s as s, sum(y.i) as i, distinctCount(y.s) as d group by x.s having i > 0L",
     )
+    query = (
+        f"from S{apps.pick('', '[i > 0]')}{window} as x {outer} {table} as y{on}"
+        f" select {select} insert {kind}into {out};"
+    )
+    if apps.pick("", "", "inside"):
+        query = f"partition with ({apps.pick('s', 'b')} of S) begin {query} end;"
     parts = [
         f"from R select s, i, d insert into {table};",
         f"from R[i > 2] select s delete {table} on {table}.s == s;",
-        f"from S{apps.pick('', '[i > 0]')}{window} as x {outer} {table} as y{on}"
-        f" select {select} insert {kind}into {out};",
+        query,
         f"from S[i < 0] select s, i, d insert into {table};",
         _behind(apps, out),
     ]

@@ -112,7 +112,13 @@ class _Table:
         )
         order = pick("", "", " order by s limit 2") if select == plain else ""
         events = pick("", "", "all events ", "expired events ")
-        return f"from {joined}{on} select {select}{order} insert {events}into {out};"
+        query = f"from {joined}{on} select {select}{order} insert {events}into"
+        if not pick("", "", "inside"):
+            return f"{query} {out};"
+        key = pick("s", "b", "i < 3 as 'low' or i >= 3 as 'high'")
+        inner = pick("", "#")
+        more = f" from #{out} select count() as n insert into {out};" if inner else ""
+        return f"partition with ({key} of S) begin {query} {inner}{out};{more} end;"
 
     def circle(self) -> str:
         """A query that reads the table and writes it."""

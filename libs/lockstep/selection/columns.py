@@ -235,7 +235,8 @@ class SelectorOperator:
         np.cumsum(lengths[kept], out=starts[1:])
         without = lengths == 0 if tells is None else (lengths == 0) & tells
         silent = order.take(np.flatnonzero(without)) if without.any() else None
-        chunks = Chunks(columns, frame.times(), starts, order.take(kept), steps.now[kept])
+        keys = None if steps.keys is None else steps.keys[kept]
+        chunks = Chunks(columns, frame.times(), starts, order.take(kept), steps.now[kept], keys)
         return Output(chunks, silent=silent)
 
     def run_changes(

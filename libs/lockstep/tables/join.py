@@ -22,7 +22,6 @@ from lockstep.columns.units import States, Timer
 from lockstep.events import AttributeType
 from lockstep.operators.limits import limits
 from lockstep.plan import QueryNode
-from lockstep.plan.paths import query_path
 from lockstep.selection.columns import SelectorOperator
 from lockstep.selection.state import SelectorState
 from lockstep.streams.columns import Condition, asking
@@ -34,8 +33,6 @@ from lockstep.windows.contract import ColumnarWindow, RecallsTimers, Step
 class TableJoin:
     """See Unit. Each event of the stream meets the rows that `lookup` finds; so does each that
     enters or leaves the stream's `window`, if there is one."""
-
-    is_observed = True
 
     def __init__(
         self,
@@ -64,6 +61,9 @@ class TableJoin:
         self._before = before
         self._lookup = lookup
         self._selector = selector
+        self._realms = realms
+        self.is_observed = not realms.is_partition
+        self._keeps_realms = not realms.is_partition or node.writes.startswith("#")
         self._selecting = SelectorState(node.name, realms, selector)
         self._is_outer = is_outer
         self._window = None if window is None else window[1]
@@ -76,7 +76,14 @@ class TableJoin:
         if chunks is None and self._window is None:
             return Output.nothing(self._selector.types)
         if chunks is None:
-            chunks = empty(self._types)
+            chunks = empty(self._types, keyed=self._realms.is_partition)
+        if chunks.keys is not None and len(chunks.keys):
+            groups = self._selector.groups
+            groups.realms = max(groups.realms, int(chunks.keys.max()) + 1)
+        output = self._joined(chunks, moves)
+        return output if self._keeps_realms else output.without_realms()
+
+    def _joined(self, chunks: Chunks, moves: Moves) -> Output:
         for condition in self._before:
             chunks = chunks.keep(condition(asking(chunks, self.place)))
         if self._window is not None:
@@ -106,8 +113,9 @@ class TableJoin:
         played, times = play([chunks], self.place), made.times(chunks)
         whole = Rows(len(frame), frame.column, lambda: times, frame.now, frame.absent)
         return self._selector.run_changes(
-            whole, made.kind, made.trigger, chunks.chunk_of[made.event], played.order, played.now
-        )
+            whole, made.kind, made.trigger, chunks.chunk_of[made.event], played.order, played.now,
+            chunks.keys,
+        )  # fmt: skip
 
     def _flowing(self, flow: Flow, moves: Moves) -> Output:
         """What the window lets out meets the table as it is then."""
@@ -127,7 +135,7 @@ class TableJoin:
         trigger = trigger[arranged]
         frame = self._lookup.pairs(own, trigger, met)
         return self._selector.run_changes(
-            frame, kinds[trigger], trigger, chunk_of[trigger], flow.order, flow.now
+            frame, kinds[trigger], trigger, chunk_of[trigger], flow.order, flow.now, flow.keys
         )
 
     def settle(self) -> None:
@@ -142,26 +150,27 @@ class TableJoin:
 
     def store(self, states: States) -> None:
         self._selecting.prepare()
-        states.operators[f"{query_path(self.name)}/selector"] = self._selecting.stored(0)
-        if self._window is not None:
-            path = f"{query_path(self.name)}/{self._window_path}"
-            states.operators[path] = self._window.store(0)
-            states.timers += [Timer(due, path, n) for due, n in self._window.timers(0)]
+        for realm, path in self._realms.paths(self.name):
+            states.operators[f"{path}/selector"] = self._selecting.stored(realm)
+            if self._window is not None:
+                own = f"{path}/{self._window_path}"
+                states.operators[own] = self._window.store(realm)
+                states.timers += [Timer(due, own, n) for due, n in self._window.timers(realm)]
 
     def load(self, states: States) -> None:
-        self._selecting.load(0, states.operators[f"{query_path(self.name)}/selector"])
-        self._selecting.reserve()
-        if self._window is None:
-            return
-
         def groups(columns: Any, times: Longs, realm: int) -> Longs:
             return np.zeros(len(times), np.int64)
 
-        path = f"{query_path(self.name)}/{self._window_path}"
-        self._window.load(0, states.operators[path], groups)
-        if isinstance(self._window, RecallsTimers):
-            timers = [(each.due_ms, each.sequence) for each in states.timers_of(path)]
-            self._window.load_timers(0, timers)
+        for realm, path in self._realms.paths(self.name):
+            self._selecting.load(realm, states.operators[f"{path}/selector"])
+            if self._window is None:
+                continue
+            own = f"{path}/{self._window_path}"
+            self._window.load(realm, states.operators[own], groups)
+            if isinstance(self._window, RecallsTimers):
+                timers = [(each.due_ms, each.sequence) for each in states.timers_of(own)]
+                self._window.load_timers(realm, timers)
+        self._selecting.reserve()
 
     def text_columns(self) -> list[Any]:
         return [] if self._window is None else self._window.held.text_columns()

@@ -13,6 +13,7 @@ from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.checked import CheckedJoin, CheckedStream, SourceKind
 from lockstep.streams.columns import Condition
 from lockstep.streams.lowering import check_stream, filters_of, target_of
+from lockstep.streams.partition_timers import check_timers
 from lockstep.tables.columns import TableUnit
 from lockstep.tables.join import TableJoin
 from lockstep.tables.lookup import Lookup
@@ -42,20 +43,21 @@ def _lower(node: QueryNode, site: Site) -> Unit | None:
     kinds = (join.left.kind, join.right.kind)
     if SourceKind.TABLE not in kinds:
         return None
-    if site.realms.is_partition:
-        raise NotLowerable("a table join in a partition")
     table_slot = kinds.index(SourceKind.TABLE)
     stream, table_side = (join.left, join.right) if table_slot else (join.right, join.left)
     check_stream(stream)
     unit = site.table(table_side.input.source)
     assert isinstance(unit, TableUnit)
     before, window = _handlers(stream, 1 - table_slot, site)
+    if window is not None and window[1].shows_timers:
+        check_timers(node, site)
     # The table may change while an event is in the window.
     selector = SelectorOperator(
         node.query,
         in_order=False,
         orders=True,
         balanced=window is None,
+        by_realm=site.realms.is_partition,
         is_siddhi_5_1=site.is_siddhi_5_1,
     )
     keeps = filters_of(table_side)
@@ -93,7 +95,7 @@ def _handlers(
         site.pool,
         wants_expired=True,
         aggregates=True,
-        keyed=False,
+        keyed=site.realms.is_partition,
         rank=site.rank,
     )
     if not declared_window(call).columns:

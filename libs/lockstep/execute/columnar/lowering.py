@@ -238,8 +238,11 @@ def _routers(node: PartitionNode, site: Site) -> list[Unit]:
         raise NotLowerable("a partition that is purged")
     keys = {key.stream: key for key in partition.keys}
     routers: list[Unit] = []
+    checked = site.plan.checked
     for source in node.reads:
-        if source not in site.plan.checked.streams:
+        if source in checked.tables:
+            continue  # all instances ask the same one
+        if source not in checked.streams and source not in checked.triggers:
             raise NotLowerable(f"the partition reads {source}, which is no stream")
         key = keys.get(source)
         if key is None:
