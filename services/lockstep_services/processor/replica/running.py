@@ -41,7 +41,10 @@ class Wanted:
         self.standby = standby_of(self.view, self.settings)
 
     def change(self, view: AppView, nodes: tuple[str, ...]) -> None:
-        """Something else is wanted from now on."""
+        """What is wanted from now on; whoever waits for that is told when it is something else. Of
+        a thousand apps each is told time and again what it knows."""
+        if view is self.view and nodes == self.nodes:
+            return
         self.view, self.nodes = view, nodes
         self.standby = standby_of(view, self.settings)
         self.changed.set()
