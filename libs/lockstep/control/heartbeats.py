@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -52,6 +53,7 @@ class Beating:
         self._draining = self._gone = False
         self._said_ms: int | None = None
         self._groups_said = 0
+        self._last: tuple[bytes, Heartbeat] | None = None
         self._is_due = asyncio.Event()
         self._cpu_percent = cpu_percent
         processor = context.settings.processor
@@ -109,10 +111,17 @@ class Beating:
             connectors=() if self._gone else some_told(self._connectors()),
         )
         self._groups_said = len(beat.groups) + len(beat.sinks) + len(beat.connectors)
+        payload = msgspec.json.encode(beat)
+        self._last = payload, beat
         try:
-            await send_heartbeat(context.world.bus.topics, beat)
+            await context.world.bus.topics.publish(HEARTBEATS, payload)
         except UnavailableError as error:
             context.log.debug("heartbeat not sent", error=str(error))
+
+    def said(self, payload: bytes) -> Heartbeat | None:
+        """What this process has said last, if these are its bytes: whoever has told of a thousand
+        apps need not read them again."""
+        return self._last[1] if self._last is not None and self._last[0] == payload else None
 
     async def leave(self) -> None:
         """Says that this service is about to go, with what it still carries."""
@@ -127,19 +136,29 @@ class Beating:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A heartbeat and when it came, on this process's monotonic clock."""
+    """A heartbeat and when it came, on this process's monotonic clock. `apps`: of its groups, in
+    their order; `places`: where an app's groups stand among them."""
 
     heartbeat: Heartbeat
     at_monotonic_ms: int
-    by_app: dict[str, list[GroupStatus]] = field(default_factory=dict)
+    apps: list[str]
+    places: dict[str, list[int]]
 
     @classmethod
-    def of(cls, heartbeat: Heartbeat, at_monotonic_ms: int) -> Heard:
-        """With its groups to look up."""
-        by_app: dict[str, list[GroupStatus]] = {}
-        for group in heartbeat.groups:
-            by_app.setdefault(group.app, []).append(group)
-        return cls(heartbeat, at_monotonic_ms, by_app)
+    def of(cls, heartbeat: Heartbeat, at_monotonic_ms: int, before: Heard | None = None) -> Heard:
+        """With its groups to look up. `before`: the same node's last one. As a rule both tell of
+        the same apps, and a thousand lists a second would keep the garbage collector busy."""
+        apps = [group.app for group in heartbeat.groups]
+        if before is not None and apps == before.apps:
+            return cls(heartbeat, at_monotonic_ms, before.apps, before.places)
+        places: dict[str, list[int]] = {}
+        for place, app in enumerate(apps):
+            places.setdefault(app, []).append(place)
+        return cls(heartbeat, at_monotonic_ms, apps, places)
+
+    def groups(self, app: str) -> list[GroupStatus]:
+        """Those of an app."""
+        return [self.heartbeat.groups[place] for place in self.places.get(app, ())]
 
 
 class HeartbeatWatch:
@@ -156,9 +175,12 @@ class HeartbeatWatch:
         *,
         max_retry: int,
         on_beat: Callable[[Heartbeat], None] = lambda _: None,
+        said: Callable[[bytes], Heartbeat | None] = lambda _: None,
     ) -> None:
-        """`on_beat` is told each heartbeat, a farewell too."""
+        """`on_beat` is told each heartbeat, a farewell too. `said`: see `Beating.said`, where this
+        process sends large ones itself."""
         self._on_beat = on_beat
+        self._said = said
         self._topics = topics
         self._clock = clock
         self._log = log
@@ -189,7 +211,7 @@ class HeartbeatWatch:
             (heard.heartbeat, group)
             for heard in self._living()
             if heard.heartbeat.service == "processor"
-            for group in heard.by_app.get(app, ())
+            for group in heard.groups(app)
         ]
 
     def settled(self, app: str, group: str, partition: int, state: Generation) -> int:
@@ -216,7 +238,7 @@ class HeartbeatWatch:
 
     def _take(self, payload: bytes) -> None:
         try:
-            beat = msgspec.json.decode(payload, type=Heartbeat)
+            beat = self._said(payload) or msgspec.json.decode(payload, type=Heartbeat)
         except msgspec.DecodeError as error:
             self._log.warning("a heartbeat cannot be read", error=str(error))
             return
@@ -225,9 +247,11 @@ class HeartbeatWatch:
         if beat.draining and not beat.groups:
             self._heard.pop(key, None)
             return
-        if key not in self._heard:
-            self._heard = dict(sorted([*self._heard.items(), (key, Heard.of(beat, 0))]))
-        self._heard[key] = Heard.of(beat, self._clock.monotonic_ms())
+        before = self._heard.get(key)
+        heard = Heard.of(beat, self._clock.monotonic_ms(), before)
+        if before is None:
+            self._heard = dict(sorted([*self._heard.items(), (key, heard)], key=itemgetter(0)))
+        self._heard[key] = heard
 
 
 async def send_heartbeat(topics: Topics, beat: Heartbeat) -> None:

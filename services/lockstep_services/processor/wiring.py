@@ -59,11 +59,11 @@ class Processor:
         self._spark = spark
         self._context = context
         self._catalogue = Catalogue.of(context)
+        self._beating = Beating(context, groups=self._statuses, cpu_percent=cpu_percent)
         self._watch = HeartbeatWatch(
             bus.topics, context.clock, context.log,
-            max_retry=settings.coordinator.heartbeat_max_retry,
+            max_retry=settings.coordinator.heartbeat_max_retry, said=self._beating.said,
         )  # fmt: skip
-        self._beating = Beating(context, groups=self._statuses, cpu_percent=cpu_percent)
         self._presence = Presence(
             context, self._beating, lambda: self._watch.heard(context.service, context.node)
         )
