@@ -11,7 +11,7 @@ from msgspec import structs
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import UnavailableError
-from lockstep.leader import Held, Lease
+from lockstep.leader import Held, Lease, Renewal
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from tests.simulation.loop import Host
 from tests.simulation.network import Network, at_once, serving
@@ -101,9 +101,12 @@ class SimLeases:
             renewed, expires_at_monotonic_ms=started_ms + lease.ttl_ms
         )
 
-    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+    async def renew_all(self, leases: tuple[Lease, ...], *, ttl_ms: int) -> Renewal:
         """See the contract."""
-        return [await self.renew(lease) for lease in leases]
+        expires_ms = self._clock.monotonic_ms() + ttl_ms
+        wanted = [structs.replace(lease, ttl_ms=ttl_ms) for lease in leases]
+        lost = [one.resource for one in wanted if await self.renew(one) is None]
+        return Renewal(expires_ms, frozenset(lost))
 
     async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
         """See the contract."""

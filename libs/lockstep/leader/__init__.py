@@ -1,5 +1,5 @@
 """Who leads: leases (liveness) and the pure protocol of claims and permits (safety)."""
 
-from lockstep.leader.contract import Held, Lease, Leases
+from lockstep.leader.contract import Held, Lease, Leases, Renewal
 
-__all__ = ["Held", "Lease", "Leases"]
+__all__ = ["Held", "Lease", "Leases", "Renewal"]

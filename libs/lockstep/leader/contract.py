@@ -11,8 +11,8 @@ PROCESS_ENDS = "."
 """A token is the id of the process that acquired, this, and what is unique in that process."""
 
 
-# A thousand of these are made at each renewal, and no cycle can be in them: the collector need not
-# look (gc=False).
+# A process may have a thousand of these, and no cycle can be in them: the collector need not look
+# (gc=False).
 class Lease(msgspec.Struct, frozen=True, gc=False):
     """`holder` may lead `resource` until `expires_at_monotonic_ms` on its own monotonic clock.
 
@@ -37,6 +37,14 @@ class Held(msgspec.Struct, frozen=True, gc=False):
         """The id of the process that holds it; empty where it is not known."""
         process, ends, _ = self.token.partition(PROCESS_ENDS)
         return process if ends else ""
+
+
+class Renewal(msgspec.Struct, frozen=True):
+    """Leases that were renewed together: all but those of `lost` last until
+    `expires_at_monotonic_ms` on this process's monotonic clock."""
+
+    expires_at_monotonic_ms: int
+    lost: frozenset[str] = frozenset()
 
 
 class Leases(Protocol):
@@ -68,9 +76,10 @@ class Leases(Protocol):
     async def renew(self, lease: Lease) -> Lease | None:
         """The prolonged lease, or None when it was lost."""
 
-    async def renew_all(self, leases: Sequence[Lease]) -> Sequence[Lease | None]:
-        """As `renew`, of many at once, in few requests. One that ran out is taken again where
-        nobody has taken it since: who was held up gets all of them back in one step."""
+    async def renew_all(self, leases: tuple[Lease, ...], *, ttl_ms: int) -> Renewal:
+        """As `renew`, of many at once, in few requests; all of them live for `ttl_ms` from now on.
+        One that ran out is taken again where nobody has taken it since: who was held up gets all of
+        them back in one step. The same tuple costs least when it comes again."""
 
     async def holders(self, resources: Sequence[str]) -> Mapping[str, Held]:
         """Who holds which of them now; those that nobody holds are left out."""

@@ -62,6 +62,11 @@ class LeaseRoll:
         self._renew_ms = renew_ms
         self._retry_ms = retry_ms
         self._held: dict[str, Lease] = {}
+        # What the last renewal was about, and until when it lasts. As long as the same leases are
+        # held it is the same tuple, which costs least: see `Leases.renew_all`.
+        self._together: tuple[Lease, ...] = ()
+        self._renewed: dict[str, Lease] = {}
+        self._until_ms = 0
         self._watchers: dict[str, Watcher] = {}
         self._others: dict[str, Held] = {}
         # What is given back must not be taken again by a renewal that is on its way.
@@ -84,7 +89,10 @@ class LeaseRoll:
 
     def lease(self, resource: str) -> Lease | None:
         """What was acquired here and is not known to be lost, though it may have run out."""
-        return self._held.get(resource)
+        lease = self._held.get(resource)
+        if lease is None or self._renewed.get(resource) is not lease:
+            return lease  # not renewed with the others yet
+        return replace(lease, expires_at_monotonic_ms=self._until_ms)
 
     def other(self, resource: str) -> Held | None:
         """Who else holds it, as a look has told that is not older than a lease lives."""
@@ -112,8 +120,13 @@ class LeaseRoll:
         lease = self._held.get(resource)
         if lease is None:
             return False
-        self._take(lease, await self._leases.renew(replace(lease, ttl_ms=self._life.ttl_ms)))
+        renewed = await self._leases.renew(replace(lease, ttl_ms=self._life.ttl_ms))
         self.contact_ms = self._clock.monotonic_ms()
+        if self._is_held(lease):
+            if renewed is None:
+                del self._held[resource]
+            else:
+                self._held[resource] = renewed
         return resource in self._held
 
     async def release(self, resource: str) -> None:
@@ -170,29 +183,29 @@ class LeaseRoll:
 
     async def _renew_held(self) -> None:
         async with self._renewing:
-            ttl_ms = self._life.ttl_ms
-            before = [replace(lease, ttl_ms=ttl_ms) for lease in self._held.values()]
-            after = await self._leases.renew_all(before)
-        for lease, renewed in zip(before, after, strict=True):
-            if not self._take(lease, renewed) and lease.resource in self._watchers:
-                self._watchers[lease.resource].lost()
+            together = tuple(self._held.values())
+            if together == self._together:
+                together = self._together
+            renewal = await self._leases.renew_all(together, ttl_ms=self._life.ttl_ms)
+        if together is not self._together:
+            self._together, self._renewed = together, {one.resource: one for one in together}
+        self._until_ms = renewal.expires_at_monotonic_ms
+        for resource in sorted(renewal.lost):
+            if self._is_held(self._renewed[resource]):
+                del self._held[resource]
+                if resource in self._watchers:
+                    self._watchers[resource].lost()
         self._found_there()
 
-    def _take(self, before: Lease, renewed: Lease | None) -> bool:
-        """False when it is lost. It may have been released, or acquired anew, meanwhile."""
-        held = self._held.get(before.resource)
-        if held is None or held.token != before.token:
-            return True
-        if renewed is not None:
-            self._held[before.resource] = renewed
-            return True
-        del self._held[before.resource]
-        return False
+    def _is_held(self, lease: Lease) -> bool:
+        """It may have been released, or acquired anew, meanwhile."""
+        held = self._held.get(lease.resource)
+        return held is not None and held.token == lease.token
 
     async def _look_for_vacant(self) -> int:
-        wanted = [each for each in self._watchers if each not in self._held]
-        if not wanted:
+        if self._watchers.keys() <= self._held.keys():
             return 0
+        wanted = [each for each in self._watchers if each not in self._held]
         holders, reserved = await self._leases.holders(wanted), Held(self._holder, "")
         for resource in wanted:
             watcher, held = self._watchers.get(resource), holders.get(resource)

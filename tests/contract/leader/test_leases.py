@@ -272,16 +272,17 @@ async def test_who_is_cancelled_does_not_take_others_along(competition: Competit
 async def test_many_are_renewed_together(competition: Competition) -> None:
     """Each answer is about its own: ours goes on, one that another has taken is lost."""
     resources = [f"{competition.resource}/{number}" for number in range(600)]
-    mine = [await _acquired(competition.one, each, "a") for each in resources]
+    mine = tuple([await _acquired(competition.one, each, "a") for each in resources])
     for number in (1, 2):
         await competition.one.release(mine[number])
         await _acquired(competition.two, resources[number], "b")
-    renewed = await competition.one.renew_all(mine)
-    assert [each is None for each in renewed] == [number in (1, 2) for number in range(600)]
-    kept = [each for each in renewed if each is not None]
-    assert [each.resource for each in kept] == [r for r in resources if r not in resources[1:3]]
-    assert kept[0].expires_at_monotonic_ms >= mine[0].expires_at_monotonic_ms
-    assert await competition.one.renew_all([]) == []
+    before_ms = SystemClock().monotonic_ms()
+    for _ in range(2):  # the same ones again
+        renewed = await competition.one.renew_all(mine, ttl_ms=LONG_MS)
+        assert renewed.lost == {resources[1], resources[2]}
+    after_ms = SystemClock().monotonic_ms()
+    assert before_ms + LONG_MS <= renewed.expires_at_monotonic_ms <= after_ms + LONG_MS
+    assert not (await competition.one.renew_all((), ttl_ms=LONG_MS)).lost
 
 
 async def test_who_holds_which_of_many(competition: Competition) -> None:
@@ -302,13 +303,13 @@ async def test_what_ran_out_and_nobody_has_is_taken_again_together(
     meanwhile is lost, and so is what is reserved."""
     one, two = competition.one, competition.two
     resources = [f"{competition.resource}/{kind}" for kind in ("free", "taken", "reserved")]
-    mine = [await _acquired(one, each, "a", SHORT_MS) for each in resources]
+    mine = tuple([await _acquired(one, each, "a", SHORT_MS) for each in resources])
     async with asyncio.timeout(PATIENCE_S):
         while await two.holders(resources):
             await SystemClock().sleep_ms(5)
     await _acquired(two, resources[1], "b")
     assert await two.hand_over(await _acquired(two, resources[2], "b"), "c")
     assert await one.renew(mine[0]) is None
-    again = await one.renew_all(mine)
-    assert [each is None for each in again] == [False, True, True]
+    again = await one.renew_all(mine, ttl_ms=SHORT_MS)
+    assert again.lost == {resources[1], resources[2]}
     assert await two.holder(resources[0]) == "a"

@@ -22,7 +22,7 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import EmbeddedServers
 from lockstep.events import LockstepError, LogEntry, OutputRecord, OutputRow, UnavailableError
 from lockstep.frame import Process, Wire, World, open_world
-from lockstep.leader import Held, Lease, Leases
+from lockstep.leader import Held, Lease, Leases, Renewal
 from lockstep.settings import Settings, load_settings
 from lockstep.store import Revision
 from lockstep_services.coordinator.wiring import wire as coordinator
@@ -96,8 +96,8 @@ class BreakableLeases:
     async def renew(self, lease: Lease) -> Lease | None:
         return await self._checked().renew(lease)
 
-    async def renew_all(self, leases: Sequence[Lease]) -> Sequence[Lease | None]:
-        return await self._checked().renew_all(leases)
+    async def renew_all(self, leases: tuple[Lease, ...], *, ttl_ms: int) -> Renewal:
+        return await self._checked().renew_all(leases, ttl_ms=ttl_ms)
 
     async def holders(self, resources: Sequence[str]) -> Mapping[str, Held]:
         return await self._checked().holders(resources)

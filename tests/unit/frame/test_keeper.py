@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from lockstep.clock import SeededRandomness, VirtualClock
 from lockstep.events import UnavailableError
 from lockstep.frame import HolderWatch, LeaseKeeper, Tasks, run_side_by_side
-from lockstep.leader import Held, Lease, Leases
+from lockstep.leader import Held, Lease, Leases, Renewal
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.leader.roll import LeaseRoll
 from lockstep.settings import load_settings
@@ -25,11 +25,11 @@ class CutLeases(MemoryLeases):
 
     is_cut = False
 
-    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+    async def renew_all(self, leases: tuple[Lease, ...], *, ttl_ms: int) -> Renewal:
         """Unless it is."""
         if self.is_cut:
             raise UnavailableError("the way is cut")
-        return await super().renew_all(leases)
+        return await super().renew_all(leases, ttl_ms=ttl_ms)
 
 
 class CountingLeases(MemoryLeases):
@@ -37,10 +37,10 @@ class CountingLeases(MemoryLeases):
 
     renewals = acquisitions = 0
 
-    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+    async def renew_all(self, leases: tuple[Lease, ...], *, ttl_ms: int) -> Renewal:
         """Counted."""
         self.renewals += 1
-        return await super().renew_all(leases)
+        return await super().renew_all(leases, ttl_ms=ttl_ms)
 
     async def acquire(
         self, resource: str, holder: str, *, ttl_ms: int, instead_of: Held | None = None

@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.clock import SeededRandomness
 from lockstep.events import UnavailableError
-from lockstep.leader import Held, Lease
+from lockstep.leader import Held, Lease, Renewal
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.leader.roll import LeaseRoll
 from lockstep.telemetry import get_logger
@@ -24,10 +24,15 @@ class Counting(MemoryLeases):
 
     renewals = looks = 0
 
-    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
+    def __init__(self, table: LeaseTable, clock: BusyClock, randomness: SeededRandomness) -> None:
+        super().__init__(table, clock, randomness)
+        self.renewed: list[tuple[Lease, ...]] = []
+
+    async def renew_all(self, leases: tuple[Lease, ...], *, ttl_ms: int) -> Renewal:
         """Counted."""
         self.renewals += 1
-        return await super().renew_all(leases)
+        self.renewed.append(leases)
+        return await super().renew_all(leases, ttl_ms=ttl_ms)
 
     async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
         """Counted."""
@@ -96,6 +101,41 @@ async def test_any_number_of_leases_is_one_request_each_time() -> None:
         await world.clock.advance_ms(10 * TTL_MS)
         assert [await world.others.holder(f"r{number}") for number in (0, 99)] == ["me", "me"]
         assert 10 * TTL_MS // RENEW_MS - 4 <= world.leases.renewals <= 10 * TTL_MS // RENEW_MS + 1
+
+
+async def test_the_same_leases_are_the_same_tuple_until_one_comes_or_goes() -> None:
+    """Which costs the way to the server least; each lease tells until when it lasts."""
+    async with running() as world:
+        for resource in ("a", "b"):
+            await world.roll.acquire(resource)
+        await world.clock.advance_ms(2 * TTL_MS)
+        same = world.leases.renewed[-1]
+        assert all(one is same for one in world.leases.renewed[-4:])
+        kept = world.roll.lease("a")
+        assert kept is not None
+        assert kept.expires_at_monotonic_ms > world.clock.monotonic_ms() + TTL_MS - 2 * RENEW_MS
+        acquired = await world.roll.acquire("c")
+        assert world.roll.lease("c") is acquired
+        await world.clock.advance_ms(2 * RENEW_MS)
+        assert [one.resource for one in world.leases.renewed[-1]] == ["a", "b", "c"]
+        await world.roll.release("a")
+        await world.clock.advance_ms(2 * RENEW_MS)
+        assert [one.resource for one in world.leases.renewed[-1]] == ["b", "c"]
+
+
+async def test_a_lease_that_is_not_renewed_runs_out_here_too() -> None:
+    """Its holder sees that it has, though nobody has told."""
+    async with running() as world:
+        await world.roll.acquire("a")
+        await world.clock.advance_ms(TTL_MS)
+        before = world.roll.lease("a")
+        world.leases.reachable = False
+        await world.clock.advance_ms(2 * TTL_MS)
+        kept = world.roll.lease("a")
+        assert before is not None
+        assert kept is not None
+        assert kept.expires_at_monotonic_ms <= before.expires_at_monotonic_ms + RENEW_MS
+        assert kept.expires_at_monotonic_ms < world.clock.monotonic_ms()
 
 
 async def test_a_lease_that_is_lost_is_told_once() -> None:

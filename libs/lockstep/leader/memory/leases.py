@@ -10,7 +10,7 @@ from msgspec import structs
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import UnavailableError
-from lockstep.leader.contract import PROCESS_ENDS, Held, Lease
+from lockstep.leader.contract import PROCESS_ENDS, Held, Lease, Renewal
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +119,11 @@ class MemoryLeases:
         expires_ms = started_ms + lease.ttl_ms
         return structs.replace(lease, expires_at_monotonic_ms=expires_ms) if ours else None
 
-    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
-        return [self._renewed(lease, again=True) for lease in leases]
+    async def renew_all(self, leases: tuple[Lease, ...], *, ttl_ms: int) -> Renewal:
+        expires_ms = self._clock.monotonic_ms() + ttl_ms
+        wanted = [structs.replace(lease, ttl_ms=ttl_ms) for lease in leases]
+        lost = [one.resource for one in wanted if self._renewed(one, again=True) is None]
+        return Renewal(expires_ms, frozenset(lost))
 
     async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
         self._send()

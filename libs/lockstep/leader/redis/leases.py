@@ -13,13 +13,13 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from itertools import groupby
-from operator import attrgetter
+from itertools import count
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 import stamina
+from msgspec.structs import replace
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.asyncio.connection import SSLConnection
@@ -27,13 +27,12 @@ from redis.exceptions import AuthenticationError, RedisError
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import Fault, LockstepError, UnavailableError
-from lockstep.leader.contract import PROCESS_ENDS, Held, Lease
+from lockstep.leader.contract import PROCESS_ENDS, Held, Lease, Renewal
 from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, HOLDERS, RELEASE, RENEW
 
 _PREFIX: Final = "lockstep:lease:"
 _CHANNEL: Final = "lockstep:process:"
 _ATTEMPTS: Final = 2
-_TTL_MS: Final = attrgetter("ttl_ms")
 _TOGETHER_MAX: Final = 512
 """Leases in one request: a millisecond of Redis."""
 _WAITS: Final = 10
@@ -86,6 +85,20 @@ class _Batch:
         return not self.is_sent and len(self.wanted) < _TOGETHER_MAX
 
 
+class _Told(NamedTuple):
+    """Leases that are renewed together, as RENEW gets them: as a rule they are the same ones from
+    one renewal to the next, four times a second."""
+
+    leases: tuple[Lease, ...]
+    texts: list[bytes]
+
+    @classmethod
+    def of(cls, leases: tuple[Lease, ...]) -> _Told:
+        """In requests of a millisecond each."""
+        starts = range(0, len(leases), _TOGETHER_MAX)
+        return cls(leases, [_named(leases[start : start + _TOGETHER_MAX]) for start in starts])
+
+
 class RedisLeases:
     """See `lockstep.leader.Leases`. Connects when first used, and again when needed.
 
@@ -110,6 +123,7 @@ class RedisLeases:
         )
         self._wait_s = timeout_ms / 1000 / _WAITS
         self._batch: _Batch | None = None
+        self._told = _Told((), [])
         if self._redis.connection_pool.connection_class is SSLConnection:
             self._redis.connection_pool.connection_class = RenewedConnection
 
@@ -156,16 +170,21 @@ class RedisLeases:
         return frozenset(found)
 
     async def renew(self, lease: Lease) -> Lease | None:
-        return (await self._renew_together([lease], again=False))[0]
+        expires_ms = self._clock.monotonic_ms() + lease.ttl_ms
+        if await self._asked(RENEW, [], (lease.ttl_ms, "", _named([lease]))):
+            return None
+        return replace(lease, expires_at_monotonic_ms=expires_ms)
 
-    async def renew_all(self, leases: Sequence[Lease]) -> list[Lease | None]:
-        found: list[Lease | None] = []
-        for _, alike in groupby(leases, key=_TTL_MS):
-            together = list(alike)
-            for start in range(0, len(together), _TOGETHER_MAX):
-                some = together[start : start + _TOGETHER_MAX]
-                found += await self._renew_together(some, again=True)
-        return found
+    async def renew_all(self, leases: tuple[Lease, ...], *, ttl_ms: int) -> Renewal:
+        expires_ms = self._clock.monotonic_ms() + ttl_ms
+        if leases is not self._told.leases:
+            self._told = _Told.of(leases)
+        lost: list[str] = []
+        for start, text in zip(count(step=_TOGETHER_MAX), self._told.texts, strict=False):
+            found = await self._asked(RENEW, [], (ttl_ms, "again", text))
+            # Counted from 1.
+            lost += (leases[start + number - 1].resource for number in found)
+        return Renewal(expires_ms, frozenset(lost))
 
     async def holders(self, resources: Sequence[str]) -> dict[str, Held]:
         found: dict[str, Held] = {}
@@ -212,21 +231,6 @@ class RedisLeases:
         found: list[str] = msgspec.json.decode(answer)
         return found
 
-    async def _renew_together(self, leases: Sequence[Lease], *, again: bool) -> list[Lease | None]:
-        """All of them live equally long."""
-        ttl_ms, started_ms = leases[0].ttl_ms, self._clock.monotonic_ms()
-        named: list[str] = []
-        for one in leases:
-            named += (_PREFIX + one.resource, _held(one))
-        arguments = (ttl_ms, "again" if again else "", msgspec.json.encode(named))
-        lost = set(await self._asked(RENEW, [], arguments))
-        return [
-            None
-            if number in lost
-            else Lease(one.resource, one.holder, one.token, ttl_ms, started_ms + ttl_ms)
-            for number, one in enumerate(leases, start=1)
-        ]
-
     async def _asked(
         self, script: str, resources: Sequence[str], arguments: Sequence[str | int | bytes]
     ) -> Any:
@@ -268,6 +272,14 @@ async def _patiently(wait_s: float, asked: Awaitable[Any]) -> Any:
             return request.result()
     request.cancel()  # its connection is not used again
     raise TimeoutError(f"no answer within {round(wait_s * _WAITS * 1000)} ms")
+
+
+def _named(leases: Sequence[Lease]) -> bytes:
+    """Keys and values in turns."""
+    named: list[str] = []
+    for one in leases:
+        named += (_PREFIX + one.resource, _held(one))
+    return msgspec.json.encode(named)
 
 
 def _held(one: Lease | Held) -> str:
