@@ -153,7 +153,7 @@ class GroupRunner:
         follow = FollowLoop(replica, leadership.tell)
         warm = WarmLoop(site, running, lead, reach, published, fold, leadership.tell)
         basing = BaseLoop(site, running)
-        loops = [EndLoop(replica, publishing, revisions).run]
+        loops = [EndLoop(replica, publishing, revisions).run, fold.keep]
         if isinstance(self._view, UnitView):
             loops.append(MarkLoop(site, running, lead, published).run)
         if channels is not None:

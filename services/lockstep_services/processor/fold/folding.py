@@ -31,6 +31,9 @@ from lockstep_services.processor.state.engine import AppEngine, Folded
 IDLE_WAIT_MS: Final = 500
 QUIET_WAIT_MS: Final = 15_000
 """Of who leads, until the next timer, and of a standby, until it is promoted."""
+RESTING_WAIT_MS: Final = 60_000
+"""The same where nothing came in that time, and no timer is set: each wait of a thousand apps is
+work when it ends. What comes ends it at once."""
 FULL_WAIT_MS: Final = 200
 BLOCKED_WAIT_MS: Final = 2_000
 TOUCH_EVERY_MS: Final = 20_000
@@ -73,9 +76,11 @@ class FoldLoop:
         )
         self._ahead: Sequence[EncodedEntry] = ()  # read already, behind the position `_behind`
         self._behind: Position = 0
+        self._rests = False
         self._pauses = 0
         self._touched_ms = self._clock.monotonic_ms()
         self._busy = asyncio.Lock()
+        self._resumed = asyncio.Event()
         self.on_rows: Callable[[OutputId], None] = lambda up_to: None
         self.on_writes: Callable[[Sequence[WriteOutcome]], None] = lambda outcomes: None
 
@@ -96,9 +101,10 @@ class FoldLoop:
     def resume(self) -> None:
         """Goes on when nobody else has paused."""
         self._pauses -= 1
+        self._resumed.set()
 
     async def run(self) -> None:
-        """Until cancelled; errors of the executor come out."""
+        """Folds until cancelled; errors of the executor come out."""
         while True:
             if self._stands_still or self._reach.has_ended:
                 await self._clock.sleep_ms(FULL_WAIT_MS // 4)
@@ -111,11 +117,17 @@ class FoldLoop:
                 await wait_set(self._published.space, self._clock, FULL_WAIT_MS)
             else:
                 await self.step()
-            await self.touch()
 
     @property
     def _stands_still(self) -> bool:
         return bool(self._pauses) or not self._reach.may_fold or self._running.awaits_past
+
+    async def keep(self) -> None:
+        """Touches until cancelled; errors of the executor come out."""
+        while True:
+            left_ms = self._touched_ms + TOUCH_EVERY_MS - self._clock.monotonic_ms()
+            await self._clock.sleep_ms(max(TOUCH_EVERY_MS // 4, left_ms))
+            await self.touch()
 
     async def touch(self) -> None:
         """Says to a state that has folded nothing for long that it is still wanted."""
@@ -181,13 +193,16 @@ class FoldLoop:
         return entries
 
     async def _next(self, position: Position) -> Sequence[EncodedEntry]:
-        """What comes; nothing as soon as this replica is promoted, as a timer may be due."""
-        promoted = self._lead.promoted
-        if promoted.is_set():
+        """What comes; nothing as soon as this replica is promoted, as a timer may be due. After a
+        pause the state may be another one, with a timer: a long wait ends with it, too."""
+        self._resumed.clear()
+        is_promoted = self._lead.promoted.is_set()
+        if is_promoted and not self._rests:
             return await self._read(self._site.input, position)
+        ends = self._resumed if is_promoted else self._lead.promoted
         both = reading, waiting = (
             asyncio.ensure_future(self._read(self._site.input, position)),
-            asyncio.ensure_future(promoted.wait()),
+            asyncio.ensure_future(ends.wait()),
         )
         try:
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -210,17 +225,19 @@ class FoldLoop:
         return await last_revision(self._site.world.store.revisions, self._site.name) is not None
 
     async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
+        wait_ms = self._patience_ms()
         entries = await log.read_encoded(
             position,
             max_records=min(self._size.records_to_read, READ_MAX_RECORDS),
             max_bytes=self._settings.slice_max_bytes,
-            wait_ms=self._patience_ms(),
+            wait_ms=wait_ms,
         )
         first = await begins_beyond(log, position, entries)
         if first is not None:
             raise TrimmedAwayError(
                 f"the log begins at {first}", where=f"{self._site.name.app} at {position}"
             )
+        self._rests = not entries and wait_ms >= QUIET_WAIT_MS
         return entries
 
     async def _fold(self, entries: Sequence[EncodedEntry], *, has_more: bool) -> None:
@@ -292,11 +309,12 @@ class FoldLoop:
         await self._site.input.append(TickRecord(now_ms), dedup_id=dedup_id)
 
     def _patience_ms(self) -> int:
+        quiet_ms = RESTING_WAIT_MS if self._rests else QUIET_WAIT_MS
         if not self._lead.is_active:
-            return IDLE_WAIT_MS if self._lead.promoted.is_set() else QUIET_WAIT_MS
+            return IDLE_WAIT_MS if self._lead.promoted.is_set() else quiet_ms
         due_ms = self._running.engine.next_due_ms
         if due_ms is None:
-            return QUIET_WAIT_MS
+            return quiet_ms
         return min(QUIET_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
 
 

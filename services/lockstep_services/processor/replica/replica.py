@@ -38,7 +38,8 @@ class Replica:
         """For heartbeats."""
         name, running, last = self.site.name, self.running, self.published.last_id
         engine, generation, progress = running.engine, running.generation, self.reach.progress
-        ready, full = self.reach.is_ready_at(progress), self._full()
+        state_rows = engine.state_rows
+        ready, full = self.reach.is_ready_at(progress), self._full(state_rows)
         now_ms, folding_ms = self.site.clock.monotonic_ms(), self.reach.folding_ms
         events_per_s, busy_permille = self.reach.effort.read(now_ms, folding_ms=folding_ms)
         passed = self.published.recent.read(now_ms) if self.lead.is_active else Reading()
@@ -55,7 +56,7 @@ class Replica:
             settled=engine.outbox.settled,
             published=None if last is None else f"{last.position}.{last.ordinal}",
             held_rows=len(engine.outbox),
-            state_rows=engine.state_rows,
+            state_rows=state_rows,
             state_full=full is not None,
             ready=ready,
             unfoldable=engine.unfoldable or 0,
@@ -84,9 +85,9 @@ class Replica:
             self.reach.rows.read(now_ms), self.published.rows.read(now_ms), channel_rows,
         )  # fmt: skip
 
-    def _full(self) -> str | None:
+    def _full(self, rows: int) -> str | None:
         """What to say about a state over its limit: until it is smaller, receivers take nothing."""
-        rows, limit = self.running.engine.state_rows, self.site.settings.processor.state_max_rows
+        limit = self.site.settings.processor.state_max_rows
         if rows <= limit:
             return None
         return f"its windows and tables hold {rows} rows, over processor.state_max_rows = {limit}"

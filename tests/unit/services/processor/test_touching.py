@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -63,6 +64,17 @@ async def test_nobody_touches_what_is_paused_or_folds_nothing() -> None:
     paused.resume()
     await paused.touch()
     assert engine.touched == 1
+
+
+async def test_whoever_keeps_a_state_touches_it_however_long_its_reader_waits() -> None:
+    """Well within the minute after which Spark ends an idle worker."""
+    clock, engine = VirtualClock(0), Engine()
+    keeping = asyncio.create_task(fold_loop(clock, engine).keep())
+    for count in range(1, 4):
+        await clock.advance_ms(TOUCH_EVERY_MS)
+        assert engine.touched == count
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
 
 
 class Elsewhere(ReferenceExecutor):
