@@ -159,7 +159,8 @@ class FoldLoop:
                     await self._keep_time()
                 return
             taken = self._size.fit(
-                -(-_events_in(entry) // self._partitions) for entry in self._complete()
+                -(-_events_in(entry) // self._partitions)
+                for entry in _complete(self._ahead, self._channels)
             )
             entries, self._ahead = self._ahead[:taken], self._ahead[taken:]
             if entries:
@@ -176,13 +177,6 @@ class FoldLoop:
         )
         if pause_ms:
             await wait_set(self._lead.promoted, self._clock, pause_ms)
-
-    def _complete(self) -> Sequence[EncodedEntry]:
-        """Those of the read entries of whose positions all other units' rows are here."""
-        if self._channels is None:
-            return self._ahead
-        up_to = self._channels.complete_to
-        return list(takewhile(lambda entry: entry.position <= up_to, self._ahead))
 
     def _to_the_end(self, entries: Sequence[EncodedEntry]) -> Sequence[EncodedEntry]:
         """Up to where the units of another layout go on, if that is among them."""
@@ -316,6 +310,16 @@ class FoldLoop:
         if due_ms is None:
             return quiet_ms
         return min(QUIET_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
+
+
+def _complete(
+    entries: Sequence[EncodedEntry], channels: Gathering | None
+) -> Sequence[EncodedEntry]:
+    """Those of whose positions all other units' rows are here."""
+    if channels is None:
+        return entries
+    up_to = channels.complete_to
+    return list(takewhile(lambda entry: entry.position <= up_to, entries))
 
 
 def _door_ms(entries: Sequence[EncodedEntry]) -> int:
