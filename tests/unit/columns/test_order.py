@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 
+from lockstep.columns import order_kernel
 from lockstep.columns.labels import LATE, firing_of, label
 from lockstep.columns.merging import counts_before, merge, merged
 from lockstep.columns.order import BEHIND, Order, places_of
@@ -115,3 +116,18 @@ def test_no_chunks() -> None:
     """Nothing to arrange."""
     assert merged([Order(np.zeros(0, np.int64))]).tolist() == []
     assert places_of(Order(longs(1))) == [()]
+
+
+def test_what_moments_alone_do_not_tell() -> None:
+    """Streams that meet at a moment with one rank, or with one that is unknown."""
+    moments, begins = longs(1, 3, 3, 5), longs(0, 2, 4)
+    arranged, is_clear = order_kernel.interleave(moments, begins, longs(1, 0))
+    assert (arranged.tolist(), is_clear) == ([0, 2, 1, 3], True)
+    for ranks in (longs(1, 1), longs(-1, 1), longs(0, -1)):
+        assert not order_kernel.interleave(moments, begins, ranks)[1]
+    assert not order_kernel.interleave(longs(3, 1), longs(0, 2), longs(0))[1]
+    before, is_clear = order_kernel.count_before(longs(1, 3), longs(3, 5), 1, 0)
+    assert (before.tolist(), is_clear) == ([1, 2], True)
+    assert order_kernel.count_before(longs(1, 3), longs(3, 5), 0, 1)[0].tolist() == [2, 2]
+    assert not order_kernel.count_before(longs(3, 1), longs(4), 0, 1)[1]
+    assert not order_kernel.count_before(longs(1), longs(4, 3), 0, 1)[1]

@@ -17,8 +17,10 @@ from lockstep.windows.batching_kernel import (
 from lockstep.windows.chained import Chained
 from lockstep.windows.external_time_batch.kernel import close_by_attribute
 from lockstep.windows.hopping.kernel import forget_batch, make_batch
+from lockstep.windows.length_batch.kernel import pass_by_length
 from lockstep.windows.session import kernel as session
-from lockstep.windows.time.kernel import Clock
+from lockstep.windows.time.kernel import Clock, Events
+from lockstep.windows.time_batch.kernel import Grid, pass_by_time
 from tests.unit.columns.flows import chunks, keyed, longs, setup, step
 
 NO = longs()
@@ -248,3 +250,39 @@ def test_a_late_event_joins_two_sessions() -> None:
     assert found[0, session.START] == 200
     assert session.line_of(0, session.ASIDE, lines) == -1
     assert session.line_of(0, session.OPEN, lines) == 0
+
+
+def lines(made: Any) -> list[str]:
+    """`+1` passes (row 1), `-3@500` leaves place 3 at 500, `R@500` is the mark."""
+    kind, row, place, time = (each.tolist() for each in made)
+    return [
+        {0: f"+{r}", 1: f"-{p}@{t}", 3: f"R@{t}"}[k]
+        for k, r, p, t in zip(kind, row, place, time, strict=True)
+    ]
+
+
+def test_full_batches_leave_in_front_of_the_next_event() -> None:
+    """Each key has its own; their places are free then."""
+    collecting, newer = np.zeros((2, 3), np.int64), np.full(8, -1, np.int64)
+    chunks_of_two = (longs(0, 2, 4), longs(100, 200), longs(0, 0), longs(4, 5, 6, 7))
+    made, offsets, free = pass_by_length(*chunks_of_two, 2, True, 0, collecting, newer)
+    assert lines(made) == ["+0", "+1", "-4@200", "-5@200", "R@200", "+2", "+3"]
+    assert (offsets.tolist(), free.tolist()) == ([0, 2, 7], [4, 5])
+    one = (longs(0, 1), longs(300), longs(1), longs(4))
+    made, _, free = pass_by_length(*one, 2, True, 2, collecting, newer)
+    assert (lines(made), free.tolist()) == (["+0"], [])
+    assert collecting[:, 2].tolist() == [2, 1]
+
+
+def test_what_passed_leaves_at_the_boundary() -> None:
+    """One line tells where the chunk of a boundary stands."""
+    collecting, newer = np.zeros((1, 3), np.int64), np.full(8, -1, np.int64)
+    state, counts = np.array([[UNKNOWN, 0]], np.int64), longs(0, 0)
+    events = Events(longs(0, 2), longs(1), longs(10), longs(0), longs(2, 3))
+    clock = Clock(longs(0, 2), longs(10, 200), 0, False)
+    kept = (state, np.zeros((4, 3), np.int64), counts, collecting, newer)
+    made, offsets, told, free = pass_by_time(events, clock, Grid(100, False, 0), True, 0, *kept)
+    assert lines(made) == ["+0", "+1", "-2@110", "-3@110", "R@110"]
+    assert (offsets.tolist(), free.tolist()) == ([0, 2, 5], [2, 3])
+    assert told.tolist() == [[0, 1, 0, 10, 0, 0], [-1, 2, 110, 110, 1, 0]]
+    assert (state.tolist(), int(counts[0])) == ([[210, 0]], 0)

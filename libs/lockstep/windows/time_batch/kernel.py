@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.columns.compiled import kernel
+from lockstep.columns.compiled import inlined, kernel
 from lockstep.columns.timer_kernel import pop, push
 from lockstep.windows.batching_kernel import boundary_behind
-from lockstep.windows.time.kernel import Clock, Events
+from lockstep.windows.sliding_kernel import follow
+from lockstep.windows.time.kernel import Clock, Events, Lines
+
+
+class Grid(NamedTuple):
+    """Boundaries: whole periods from the first event, or from the start where there is one."""
+
+    period: int
+    has_start: bool
+    start: int
+
+
+@kernel
+def blank_lines(room: int) -> Lines:
+    """Room for so many; they have no row."""
+    kind, row = np.empty(room, np.int8), np.full(room, -1, np.int64)
+    return Lines(kind, row, np.empty(room, np.int64), np.empty(room, np.int64))
+
+
+@inlined
+def append(new: int, key: int, collecting: Any, newer: Any) -> None:
+    """Puts a place behind the others of its key."""
+    newer[new] = -1
+    if collecting[key, 2] == 0:
+        collecting[key, 0] = new
+    else:
+        newer[collecting[key, 1]] = new
+    collecting[key, 1] = new
+    collecting[key, 2] += 1
+
+
+@kernel
+def leave_together(gone: Any, at: int, n: int, shows_expired: bool, lines: Lines) -> int:
+    """Writes `[expired …][RESET]` of the places that are gone; gives how many lines there are."""
+    for p in gone:
+        if shows_expired:
+            lines.kind[n], lines.place[n], lines.time[n] = 1, p, at
+            n += 1
+    lines.kind[n], lines.place[n], lines.time[n] = 3, gone[0], at
+    return n + 1
 
 
 @kernel
 def pass_by_time(
     events: Events,
     clock: Clock,
-    period: int,
-    has_start: bool,
-    start: int,
+    grid: Grid,
     shows_expired: bool,
     inside: int,
     state: Any,
@@ -30,18 +67,16 @@ def pass_by_time(
     """(kind, row, place and time of each line; offsets of the chunks; a line for each chunk; places
     that are free).
 
-    A chunk is one of the slice, or `[expired …][RESET]` at a boundary. Its line: the chunk of the
-    slice (-1 for a boundary's), its moment, when the timer was due, the clock at it, the number of
-    the timer, the key. `state` by key: [next boundary, number of the pending request or 0].
-    `collecting` and `newer` are as in `pass_by_length`; `heap` are the pending timers, and `counts`
-    [how many, last number].
+    The line of a chunk: that of the slice (-1: a boundary's), its moment, when the timer was due,
+    the clock at it, the timer's number, the key. `state` by key: [next boundary, number of the
+    pending request or 0]. `collecting` and `newer` are as in `pass_by_length`.
     """
     starts, moments, now, keys, places = events
     before, chunks = clock.before, len(starts) - 1
     most = counts[0] + chunks  # boundaries: of those that wait, and of those that chunks ask for
     room = 2 * len(places) + inside + most
-    kind, row = np.empty(room, np.int8), np.full(room, -1, np.int64)
-    place, time = np.empty(room, np.int64), np.empty(room, np.int64)
+    lines = blank_lines(room)
+    kind, row, place, time = lines
     offsets = np.empty(chunks + most + 1, np.int64)
     made = np.empty((chunks + most, 6), np.int64)
     free = np.empty(len(places) + inside, np.int64)
@@ -60,17 +95,11 @@ def pass_by_time(
             offsets[out] = n
             made[out] = np.array([-1, clock.moments[move], due, at, number, key])
             out += 1
-            state[key, 0], state[key, 1] = due + period, 0
-            p = collecting[key, 0]
-            for _ in range(collecting[key, 2]):
-                free[freed] = p
-                freed += 1
-                if shows_expired:
-                    kind[n], place[n], time[n] = 1, p, at
-                    n += 1
-                p = newer[p]
-            kind[n], place[n], time[n] = 3, collecting[key, 0], at
-            n += 1
+            state[key, 0], state[key, 1] = due + grid.period, 0
+            gone = follow(collecting[key, 0], newer, collecting[key, 2])
+            free[freed : freed + len(gone)] = gone
+            freed += len(gone)
+            n = leave_together(gone, at, n, shows_expired, lines)
             collecting[key, 2] = 0
             continue
         key, at = keys[chunk], now[chunk]
@@ -78,19 +107,15 @@ def pass_by_time(
         made[out] = np.array([chunk, moments[chunk], 0, at, 0, key])
         out += 1
         if collecting[key, 2] == 0:
-            state[key, 0] = boundary_behind(state[key, 0], at, period, has_start, start)
+            state[key, 0] = boundary_behind(
+                state[key, 0], at, grid.period, grid.has_start, grid.start
+            )
             counts[1] += 1
             state[key, 1] = counts[1]
             counts[0] = push(heap, counts[0], state[key, 0], counts[1], key)
         for i in range(starts[chunk], starts[chunk + 1]):
             new = places[i]
-            newer[new] = -1
-            if collecting[key, 2] == 0:
-                collecting[key, 0] = new
-            else:
-                newer[collecting[key, 1]] = new
-            collecting[key, 1] = new
-            collecting[key, 2] += 1
+            append(new, key, collecting, newer)
             kind[n], row[n], place[n], time[n] = 0, i, new, at
             n += 1
         chunk += 1
