@@ -8,9 +8,9 @@ import pytest
 
 from lockstep.columns.column import Unfit
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import places_of
+from lockstep.columns.order import START, places_of
 from lockstep.events import Operation
-from lockstep.execute.columnar.hosted.engine import START, HostedEngine, Place
+from lockstep.execute.columnar.hosted.engine import HostedEngine, Place
 from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.execute.columnar.hosted.records import Records
 from lockstep.operators.contract import StreamEvent
