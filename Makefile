@@ -11,7 +11,8 @@ WAITING ?= 3
 # Tests are compiled once, also where Python is told to keep nothing.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 FAR = $(foreach server,kafka greenmail mariadb mosquitto rabbitmq rsyslog,scripts/$(server) $(VENV)/$(server);)
-SIDDHI = $(if $(findstring --part,$(ARGS)),$(if $(findstring siddhi,$(ARGS)),scripts/siddhi $(VENV)/siddhi),scripts/siddhi $(VENV)/siddhi)
+# Of the engines beside ours: all of them, or the one of the part that is measured.
+BESIDE = $(foreach engine,siddhi flink,$(if $(findstring --part,$(ARGS)),$(if $(findstring $(engine),$(ARGS)),scripts/$(engine) $(VENV)/$(engine);),scripts/$(engine) $(VENV)/$(engine);))
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
 .PHONY: help demo unit test check format e2e observe chaos sim bench poison older-apps older-apps-played columns golden up down lock clean
@@ -75,7 +76,7 @@ poison: $(VENV)/dev  ## 200 drawn apps that explode, on both executors and on Sp
 
 bench: $(VENV)/dev  ## throughput, latency and memory of engine and suite; BUS=nats,kafka ARGS='--part suite --only 5,000'
 	$(BROKER)
-	$(SIDDHI)
+	$(BESIDE)
 	$(BIN)/python -m tests.bench.run $(if $(BUS),--bus $(BUS)) $(ARGS)
 
 older-apps: $(VENV)/dev  ## which apps of the older products' collections are valid; DIRS='checkout other.git'; and what an import makes of samples: IMPORT=…

@@ -34,6 +34,8 @@ from tests.bench.charts import charts_figures
 from tests.bench.editing import editing_figures
 from tests.bench.external import external_figures
 from tests.bench.fleet import fleet_figures
+from tests.bench.flink.engine import NoFlinkError
+from tests.bench.flink.run import flink_figures
 from tests.bench.kept import keep
 from tests.bench.many import many_figures
 from tests.bench.mappers import mappers_figures
@@ -276,14 +278,19 @@ def tracing_part(options: argparse.Namespace) -> Results:
     return {"tracing": tracing_figures(2 * options.runs, keep=options.keep)}
 
 
-def siddhi_part(options: argparse.Namespace) -> Results:
-    """The engine beside Siddhi, where its jars can be had."""
+def beside_part(
+    name: str,
+    figures: Callable[[str, int, int], list[Row]],
+    missing: type[Exception],
+    options: argparse.Namespace,
+) -> Results:
+    """The engine beside another one, where that can be had."""
     try:
-        return {"siddhi": siddhi_figures(options.only, options.runs, options.events or EVENTS)}
-    except NoSiddhiError as error:
-        if options.part == "siddhi":
+        return {name: figures(options.only, options.runs, options.events or EVENTS)}
+    except missing as error:
+        if options.part == name:
             sys.exit(str(error))
-        print(f"not measured beside Siddhi: {error}")
+        print(f"not measured beside {name}: {error}")
         return {}
 
 
@@ -302,7 +309,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "charts": charts_part,
     "pages": pages_part,
     "tracing": tracing_part,
-    "siddhi": siddhi_part,
+    "siddhi": partial(beside_part, "siddhi", siddhi_figures, NoSiddhiError),
+    "flink": partial(beside_part, "flink", flink_figures, NoFlinkError),
 }
 
 
@@ -329,7 +337,9 @@ def main() -> None:
         "--seconds", type=float, default=60.0, help="of sustained load on the suite"
     )
     parser.add_argument(
-        "--events", type=events_of, help="volume: 10m; nexmark: 3m; archive-volume: 2m; siddhi: 1m"
+        "--events",
+        type=events_of,
+        help="volume: 10m; nexmark: 3m; archive-volume: 2m; siddhi, flink: 1m",
     )
     parser.add_argument("--rate", type=events_of, default="100k", help="of the volume part, per s")
     parser.add_argument("--rows", type=events_of, default="1m", help="of the external part")

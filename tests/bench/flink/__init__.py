@@ -1,0 +1,1 @@
+"""Flink SQL beside the engine, on NEXMark's queries."""

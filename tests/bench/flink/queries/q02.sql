@@ -1,0 +1,1 @@
+SELECT auction, price FROM Bid WHERE MOD(auction, 123) = 0
