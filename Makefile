@@ -12,7 +12,7 @@ WAITING ?= 3
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 FAR = $(foreach server,kafka greenmail mariadb mosquitto rabbitmq rsyslog,scripts/$(server) $(VENV)/$(server);)
 # Of the engines beside ours: all of them, or the one of the part that is measured.
-BESIDE = $(foreach engine,siddhi flink,$(if $(findstring --part,$(ARGS)),$(if $(findstring $(engine),$(ARGS)),scripts/$(engine) $(VENV)/$(engine);),scripts/$(engine) $(VENV)/$(engine);))
+BESIDE = $(foreach engine,siddhi flink bytewax,$(if $(findstring --part,$(ARGS)),$(if $(findstring $(engine),$(ARGS)),scripts/$(engine) $(VENV)/$(engine);),scripts/$(engine) $(VENV)/$(engine);))
 BROKER = $(if $(findstring kafka,$(BUS)),scripts/kafka $(VENV)/kafka)
 
 .PHONY: help demo unit test check format e2e observe chaos sim bench poison older-apps older-apps-played columns golden up down lock clean

@@ -30,6 +30,8 @@ from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.archive import archive_figures
 from tests.bench.archive_volume import archive_volume_figures
+from tests.bench.bytewax_flows.engine import NoBytewaxError
+from tests.bench.bytewax_flows.run import bytewax_figures
 from tests.bench.charts import charts_figures
 from tests.bench.editing import editing_figures
 from tests.bench.external import external_figures
@@ -311,6 +313,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "tracing": tracing_part,
     "siddhi": partial(beside_part, "siddhi", siddhi_figures, NoSiddhiError),
     "flink": partial(beside_part, "flink", flink_figures, NoFlinkError),
+    "bytewax": partial(beside_part, "bytewax", bytewax_figures, NoBytewaxError),
 }
 
 
@@ -339,7 +342,7 @@ def main() -> None:
     parser.add_argument(
         "--events",
         type=events_of,
-        help="volume: 10m; nexmark: 3m; archive-volume: 2m; siddhi, flink: 1m",
+        help="volume: 10m; nexmark: 3m; archive-volume: 2m; siddhi, flink, bytewax: 1m",
     )
     parser.add_argument("--rate", type=events_of, default="100k", help="of the volume part, per s")
     parser.add_argument("--rows", type=events_of, default="1m", help="of the external part")

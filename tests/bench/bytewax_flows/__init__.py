@@ -1,0 +1,1 @@
+"""Bytewax beside the engine, on some of NEXMark's queries."""
