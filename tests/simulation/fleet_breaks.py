@@ -35,8 +35,10 @@ def _beyond_the_end(self: FoldLoop, entries: Sequence[EncodedEntry]) -> Sequence
     return entries
 
 
-def _whatever_is_there(self: FoldLoop) -> Sequence[EncodedEntry]:
-    return self._ahead
+def _whatever_is_there(
+    entries: Sequence[EncodedEntry], channels: Gathering | None
+) -> Sequence[EncodedEntry]:
+    return entries
 
 
 def _taken_twice(self: Gathering, up_to: Position) -> list[RowsOfColumns]:
@@ -67,7 +69,7 @@ FLEET_BREAKS: Final[dict[str, Break]] = {
     "marks": Break(
         "a unit does not wait until the units before it have settled",
         frozenset({"missing", "other"}),
-        patched=put((f"{FoldLoop.__module__}.FoldLoop._complete", _whatever_is_there)),
+        patched=put((f"{FoldLoop.__module__}._complete", _whatever_is_there)),
         of_fleets=True,
     ),
     "channel-twice": Break(
