@@ -10,11 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.compiled import kernel
+from lockstep.columns.compiled import inlined, kernel
 from lockstep.columns.timer_kernel import pop, push
 
 UNKNOWN = np.iinfo(np.int64).min
 """A boundary that no event has set yet."""
+
+
+@inlined
+def append(place: int, key: int, chains: Any, links: Any) -> None:
+    """Puts a place behind the others of its key: `chains` are [first, last, how many] by key."""
+    links[place] = -1
+    if chains[key, 2] == 0:
+        chains[key, 0] = place
+    else:
+        links[chains[key, 1]] = place
+    chains[key, 1] = place
+    chains[key, 2] += 1
 
 
 @kernel
@@ -162,13 +174,7 @@ def batches(
         until = at[c] if c < len(at) else len(places)
         while i < until:
             key, p = keys[i], places[i]
-            newer[p] = -1
-            if collecting[key, 2] == 0:
-                collecting[key, 0] = p
-            else:
-                newer[collecting[key, 1]] = p
-            collecting[key, 1] = p
-            collecting[key, 2] += 1
+            append(p, key, collecting, newer)
             i += 1
         offsets[c] = n
         if c == len(at):

@@ -13,7 +13,7 @@ import numpy as np
 
 from lockstep.columns.compiled import kernel
 from lockstep.columns.timer_kernel import pop, push
-from lockstep.windows.batching_kernel import boundary_behind
+from lockstep.windows.batching_kernel import append, boundary_behind
 
 
 @kernel
@@ -73,19 +73,9 @@ def make_batch(
             freed += 1
             p = following
             continue
-        if waiting[key, 2] == 0:
-            waiting[key, 0] = p
-        else:
-            newer[waiting[key, 1]] = p
-        waiting[key, 1] = p
-        waiting[key, 2] += 1
+        append(p, key, waiting, newer)
         if times[p] < due:
-            if last[key, 2] == 0:
-                last[key, 0] = p
-            else:
-                later[last[key, 1]] = p
-            last[key, 1] = p
-            last[key, 2] += 1
+            append(p, key, last, later)
             uses[p] += 2
             kind[n], place[n] = 0, p
             n += 1
@@ -195,11 +185,6 @@ def hop(
         for i in range(starts[chunk], starts[chunk + 1]):
             p = places[i]
             uses[p] = 1
-            if waiting[key, 2] == 0:
-                waiting[key, 0] = p
-            else:
-                newer[waiting[key, 1]] = p
-            waiting[key, 1] = p
-            waiting[key, 2] += 1
+            append(p, key, waiting, newer)
     counts[0], counts[1] = size, number
     return kind[:n], place[:n], free[:freed], hops[:out]

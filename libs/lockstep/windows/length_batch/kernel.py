@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.columns.compiled import kernel
+from lockstep.windows.batching_kernel import append
 
 
 @kernel
@@ -57,13 +58,7 @@ def pass_by_length(
                 collecting[key, 2] = 0
             if length == 0:
                 continue
-            newer[new] = -1
-            if collecting[key, 2] == 0:
-                collecting[key, 0] = new
-            else:
-                newer[collecting[key, 1]] = new
-            collecting[key, 1] = new
-            collecting[key, 2] += 1
+            append(new, key, collecting, newer)
             kind[n], row[n], place[n], time[n] = 0, i, new, now[chunk]
             n += 1
     offsets[len(starts) - 1] = n

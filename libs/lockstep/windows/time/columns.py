@@ -225,17 +225,11 @@ class RealmTimeWindow(TimeWindow):
 
     def flow(self, step: Step) -> Flow:
         inside = int(self.count.sum())
-        places, starts, keys = self.enter(step)
+        places, _, keys = self.enter(step)
         self._timers.reserve(2 * len(places) + inside + 1)
         chunks = step.chunks
         kind, row, place, at, offsets, made = timed.slide_realms(
-            timed.Events(
-                starts,
-                plain(chunks.order.moments, np.int64),
-                plain(chunks.now, np.int64),
-                keys,
-                places,
-            ),
+            timed.Events.of(chunks, keys, places),
             self._lengths,
             timed.Rows(self.held.times, self.newer),
             timed.Clock.of(step.moves),

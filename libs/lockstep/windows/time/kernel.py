@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lockstep.columns.chunks import Chunks
 from lockstep.columns.compiled import kernel, plain
 from lockstep.columns.moves import Moves
 from lockstep.columns.timer_kernel import pop, push
@@ -56,6 +57,12 @@ class Events(NamedTuple):
     now: Any
     keys: Any
     places: Any
+
+    @classmethod
+    def of(cls, chunks: Chunks, keys: Any, places: Any) -> Events:
+        """Those of a slice, as kernels take them."""
+        starts, moments = plain(chunks.starts, np.int64), plain(chunks.order.moments, np.int64)
+        return cls(starts, moments, plain(chunks.now, np.int64), keys, places)
 
 
 class Rows(NamedTuple):

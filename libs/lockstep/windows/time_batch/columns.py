@@ -77,13 +77,7 @@ class PassingTimeBatch(PassingBatches, TimedBatches):
         keys, inside, places = self.enter(step)
         self._timers.reserve(chunks.count)
         lines, offsets, made, self._free = kernel.pass_by_time(
-            Events(
-                plain(chunks.starts, np.int64),
-                plain(chunks.order.moments, np.int64),
-                plain(chunks.now, np.int64),
-                keys,
-                places,
-            ),
+            Events.of(chunks, keys, places),
             Clock.of(step.moves),
             kernel.Grid(self._period_ms, self._start_ms is not None, self._start_ms or 0),
             self.setup.wants_expired,

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.columns.compiled import inlined, kernel
+from lockstep.columns.compiled import kernel
 from lockstep.columns.timer_kernel import pop, push
-from lockstep.windows.batching_kernel import boundary_behind
+from lockstep.windows.batching_kernel import append, boundary_behind
 from lockstep.windows.sliding_kernel import follow
 from lockstep.windows.time.kernel import Clock, Events, Lines
 
@@ -26,18 +26,6 @@ def blank_lines(room: int) -> Lines:
     """Room for so many; they have no row."""
     kind, row = np.empty(room, np.int8), np.full(room, -1, np.int64)
     return Lines(kind, row, np.empty(room, np.int64), np.empty(room, np.int64))
-
-
-@inlined
-def append(new: int, key: int, collecting: Any, newer: Any) -> None:
-    """Puts a place behind the others of its key."""
-    newer[new] = -1
-    if collecting[key, 2] == 0:
-        collecting[key, 0] = new
-    else:
-        newer[collecting[key, 1]] = new
-    collecting[key, 1] = new
-    collecting[key, 2] += 1
 
 
 @kernel
