@@ -10,10 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Final
 
-from lockstep.bus import InputLog, begins_beyond
 from lockstep.control import Gathering, UnitView
-from lockstep.control.endings import last_revision
-from lockstep.events import Fault, LockstepError, OutputId, Position, TickRecord
+from lockstep.events import OutputId, Position
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.envelope import TickHeader
 from lockstep.events.outputs import last_id
@@ -21,6 +19,7 @@ from lockstep.execute.contract import WriteOutcome
 from lockstep.frame import wait_set
 from lockstep.telemetry import Level
 from lockstep_services.processor.fold.blocked import Blocked
+from lockstep_services.processor.fold.coming import IDLE_WAIT_MS, Coming
 from lockstep_services.processor.fold.slicing import SliceSize, gather_ms
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.passing import Passage
@@ -28,24 +27,10 @@ from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.state.engine import AppEngine, Folded
 
-IDLE_WAIT_MS: Final = 500
-QUIET_WAIT_MS: Final = 15_000
-"""Of who leads, until the next timer, and of a standby, until it is promoted."""
-RESTING_WAIT_MS: Final = 60_000
-"""The same where nothing came in that time, and no timer is set: each wait of a thousand apps is
-work when it ends. What comes ends it at once."""
 FULL_WAIT_MS: Final = 200
 BLOCKED_WAIT_MS: Final = 2_000
 TOUCH_EVERY_MS: Final = 20_000
 """After so long without a slice the state is touched: Spark gives idle workers a minute."""
-READ_MAX_RECORDS: Final = 4_096
-
-
-class TrimmedAwayError(LockstepError):
-    """Records that this replica has not folded are gone: only a revision can bring it on."""
-
-    fault = Fault.EXTERNAL
-    retryable = True
 
 
 class FoldLoop:
@@ -74,13 +59,12 @@ class FoldLoop:
         self._size = SliceSize(
             limit=self._settings.slice_max_events, target_ms=self._settings.slice_target_ms
         )
+        self._coming = Coming(site, running, lead, self._size)
         self._ahead: Sequence[EncodedEntry] = ()  # read already, behind the position `_behind`
         self._behind: Position = 0
-        self._rests = False
         self._pauses = 0
         self._touched_ms = self._clock.monotonic_ms()
         self._busy = asyncio.Lock()
-        self._resumed = asyncio.Event()
         self.on_rows: Callable[[OutputId], None] = lambda up_to: None
         self.on_writes: Callable[[Sequence[WriteOutcome]], None] = lambda outcomes: None
 
@@ -101,7 +85,7 @@ class FoldLoop:
     def resume(self) -> None:
         """Goes on when nobody else has paused."""
         self._pauses -= 1
-        self._resumed.set()
+        self._coming.resumed()
 
     async def run(self) -> None:
         """Folds until cancelled; errors of the executor come out."""
@@ -144,11 +128,11 @@ class FoldLoop:
         if self._behind != position:
             if self._channels is not None:
                 self._channels.take(position)  # what a restored state has already
-            if await self._is_the_end(position):
+            if await self._coming.is_the_end(position):
                 self._reach.ended.set()
                 return
         if not self._ahead or self._behind != position:
-            self._ahead, self._behind = await self._next(position), position
+            self._ahead, self._behind = await self._coming.next(position), position
         async with self._busy:
             if self._stands_still:
                 return
@@ -156,7 +140,7 @@ class FoldLoop:
                 return  # a revision was restored meanwhile
             if not self._ahead:
                 if self._lead.is_active:
-                    await self._keep_time()
+                    await self._coming.keep_time()
                 return
             taken = self._size.fit(
                 -(-_events_in(entry) // self._partitions)
@@ -184,54 +168,6 @@ class FoldLoop:
             if entry.layout > self._running.wanted.view.deployment.layout:
                 self._reach.ended.set()
                 return entries[: index + 1]
-        return entries
-
-    async def _next(self, position: Position) -> Sequence[EncodedEntry]:
-        """What comes; nothing as soon as this replica is promoted, as a timer may be due. After a
-        pause the state may be another one, with a timer: a long wait ends with it, too."""
-        self._resumed.clear()
-        is_promoted = self._lead.promoted.is_set()
-        if is_promoted and not self._rests:
-            return await self._read(self._site.input, position)
-        ends = self._resumed if is_promoted else self._lead.promoted
-        both = reading, waiting = (
-            asyncio.ensure_future(self._read(self._site.input, position)),
-            asyncio.ensure_future(ends.wait()),
-        )
-        try:
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            return reading.result() if reading.done() else ()
-        finally:
-            reading.cancel()
-            waiting.cancel()
-
-    async def _is_the_end(self, position: Position) -> bool:
-        """Whether a state that was restored is the one with which its layout has ended."""
-        deployment = self._running.wanted.view.deployment
-        if position <= deployment.origin.position:
-            return False
-        found = await self._site.input.read_encoded(
-            position - 1, max_records=1, max_bytes=self._settings.slice_max_bytes, wait_ms=0
-        )
-        if found and found[0].position == position:
-            return found[0].layout > deployment.layout
-        # The record that would say so is gone: the units of the next layout go on, if there is one.
-        return await last_revision(self._site.world.store.revisions, self._site.name) is not None
-
-    async def _read(self, log: InputLog, position: Position) -> Sequence[EncodedEntry]:
-        wait_ms = self._patience_ms()
-        entries = await log.read_encoded(
-            position,
-            max_records=min(self._size.records_to_read, READ_MAX_RECORDS),
-            max_bytes=self._settings.slice_max_bytes,
-            wait_ms=wait_ms,
-        )
-        first = await begins_beyond(log, position, entries)
-        if first is not None:
-            raise TrimmedAwayError(
-                f"the log begins at {first}", where=f"{self._site.name.app} at {position}"
-            )
-        self._rests = not entries and wait_ms >= QUIET_WAIT_MS
         return entries
 
     async def _fold(self, entries: Sequence[EncodedEntry], *, has_more: bool) -> None:
@@ -289,27 +225,6 @@ class FoldLoop:
             if is_detailed and took_us:
                 took = took_us / 1_000
                 metrics.count("lockstep_query_busy_ms_total", took, query=query, **labels)
-
-    async def _keep_time(self) -> None:
-        """A tick when a timer is due and nothing came; also the very first record of a new log."""
-        engine = self._running.engine
-        due_ms = engine.next_due_ms
-        now_ms = self._clock.now_ms()
-        begins = not engine.has_started and engine.position == 0
-        if not begins and (due_ms is None or due_ms > now_ms):
-            return
-        # Equal ids keep a leader that is not sure of its first try from ticking twice.
-        dedup_id = f"tick/{self._lead.epoch}/{engine.position}/{due_ms}"
-        await self._site.input.append(TickRecord(now_ms), dedup_id=dedup_id)
-
-    def _patience_ms(self) -> int:
-        quiet_ms = RESTING_WAIT_MS if self._rests else QUIET_WAIT_MS
-        if not self._lead.is_active:
-            return IDLE_WAIT_MS if self._lead.promoted.is_set() else quiet_ms
-        due_ms = self._running.engine.next_due_ms
-        if due_ms is None:
-            return quiet_ms
-        return min(QUIET_WAIT_MS, max(1, due_ms - self._clock.now_ms()))
 
 
 def _complete(

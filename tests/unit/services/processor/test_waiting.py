@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from lockstep.bus import LogGoneError
 from lockstep.clock import VirtualClock
-from lockstep.events import TickRecord
+from lockstep.events import TickRecord, UnavailableError
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.settings import load_settings
-from lockstep_services.processor.fold.folding import (
+from lockstep.telemetry import get_logger
+from lockstep_services.processor.fold.coming import (
+    AWAY_PAUSE_MAX_MS,
     QUIET_WAIT_MS,
     RESTING_WAIT_MS,
-    FoldLoop,
 )
+from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.replica.leading import Lead
 
 
@@ -34,11 +40,16 @@ class Log:
         return self.entries
 
 
-def fold_loop(log: Log, engine: Any) -> FoldLoop:
+def fold_loop(log: Log, engine: Any, clock: VirtualClock | None = None) -> FoldLoop:
     """Of a leader that folds nothing, as somebody has paused it."""
     lead = Lead(permit=object())  # type: ignore[arg-type]  # any will do
     lead.promote(True)
-    site: Any = SimpleNamespace(settings=load_settings({}), clock=VirtualClock(0), input=log)
+    site: Any = SimpleNamespace(
+        settings=load_settings({}),
+        clock=clock or VirtualClock(0),
+        input=log,
+        log=get_logger(),
+    )
     view = SimpleNamespace(deployment=SimpleNamespace(origin=SimpleNamespace(position=9)))
     running: Any = SimpleNamespace(engine=engine, wanted=SimpleNamespace(view=view))
     nothing: Any = None
@@ -79,3 +90,33 @@ async def test_a_long_wait_ends_with_a_pause() -> None:
     loop.resume()
     async with asyncio.timeout(30):
         await waiting
+
+
+class AwayLog(Log):
+    """A bus that is away for a while; `is_gone`: then there is no such log."""
+
+    is_gone = False
+    failures = 3
+
+    async def read_encoded(self, _: int, *, wait_ms: int, **__: int) -> list[EncodedEntry]:
+        """What there is."""
+        self.waits.append(wait_ms)
+        if len(self.waits) <= self.failures:
+            raise UnavailableError("the bus cannot be reached")
+        if self.is_gone:
+            raise LogGoneError("in/App")
+        return self.entries
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_a_bus_that_is_away_is_waited_for_with_the_state_in_hand(is_gone: bool) -> None:
+    """Whoever begins again folds from its revision on; a log that is gone comes back as another."""
+    log, engine = AwayLog(), SimpleNamespace(position=7, next_due_ms=None)
+    log.is_gone = is_gone
+    clock = VirtualClock(0)
+    loop = fold_loop(log, engine, clock)
+    stepping = asyncio.create_task(loop.step())
+    await clock.advance_ms(AwayLog.failures * AWAY_PAUSE_MAX_MS)
+    with pytest.raises(LogGoneError) if is_gone else nullcontext():
+        await asyncio.wait_for(stepping, 30)
+    assert len(log.waits) == AwayLog.failures + 1
