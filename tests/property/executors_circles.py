@@ -1,5 +1,6 @@
-"""Random parts of apps in which what is asked of a table is written back into it: by one query or
-through others, with conditions and values that look at the row that was there."""
+"""Random parts of apps that go in circles: what is asked of a table is written back into it, by one
+query or through others, with conditions and values that look at the row that was there; or streams
+feed each other."""
 
 from __future__ import annotations
 
@@ -116,4 +117,54 @@ def circling(apps: Apps) -> str:
     return circle.definition() + " ".join(arranged)
 
 
+def going_round(apps: Apps) -> str:
+    """Two streams that feed each other, with tables that are asked on the way, and who reads them
+    from outside."""
+    one, other, table = f"C{apps.name()}", f"C{apps.name()}", f"L{apps.name()}"
+    pick = apps.pick
+
+    def step(source: str, target: str) -> str:
+        limit = pick("[i > 0]", "[i > 2]", f"[i > 0 and not (({table}.i == i) in {table})]")
+        less = pick("i - 1", "i - 3", "i / 2")
+        clauses = pick("", "", "", " having i != 4", " order by i limit 2")
+        join = f"from {source}[i > 0] as x {pick('join', 'left outer join')} {table} as y"
+        return pick(
+            f"from {source}{limit} select s, {less} as i{clauses} insert into {target};",
+            f"from {source}{limit} select s, {less} as i{clauses} insert into {target};",
+            f"{join} on x.s == y.s select x.s as s, x.i - 2 as i insert into {target};",
+            f"{join} on x.i > y.i select y.s as s, x.i - 4 as i insert into {target};",
+        )
+
+    def outside(source: str) -> str:
+        out = apps.name()
+        return pick(
+            f"from {source} select s, count() as c insert into {out};",
+            f"from {source}#window.length(2) select s, sum(i) as n insert into {out};",
+            f"from {source}#window.timeBatch(100) select s, sum(i) as n insert into {out};",
+            f"from {source} select s, i, count() as c group by s insert into {out};",
+            f"from {source} as x join {table} as y on x.s == y.s select y.i insert into {out};",
+            f"from {source}[i > 7] select s, i insert into {table};",
+            f"partition with (s of {source}) begin from {source} select s, sum(i) as n"
+            f" insert into {out}; end;",
+        )
+
+    fed = pick("S[i > 3]", "S", "S#window.timeBatch(100)", "S#window.length(2)")
+    queries = [
+        f"from {fed} select s, i insert into {one};",
+        f"from R{_KNOWN} select s, i {pick('insert into', 'delete')} {table}",
+        step(one, other),
+        step(other, pick(one, one, other)),
+        *(outside(pick(one, other)) for _ in range(int(pick("0", "1", "1", "2")))),
+    ]
+    queries[1] += f" on {table}.s == s;" if "delete" in queries[1] else ";"
+    if pick("", "", "back"):
+        queries.append(step(one, one))
+    if "delete" in queries[1]:
+        queries.append(f"from S{_KNOWN}[i > 4] select s, i insert into {table};")
+    arranged = sorted(queries, key=lambda _: pick(*map(str, range(9))))
+    streams = "".join(f"define stream {each} (s string, i int);\n" for each in (one, other))
+    return f"{streams}define table {table} (s string, i int);\n" + " ".join(arranged)
+
+
 CIRCLING: tuple[Callable[[Apps], str], ...] = (circling,)
+ROUNDS: tuple[Callable[[Apps], str], ...] = (going_round,)

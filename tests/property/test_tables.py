@@ -1,5 +1,5 @@
-"""Random tables and named windows: columns bring what the reference brings, however the log is cut,
-and whoever's snapshot they go on from."""
+"""Random tables, named windows and circles: columns bring what the reference brings, however the
+log is cut, and whoever's snapshot they go on from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.property.amount import examples
-from tests.property.executors_circles import CIRCLING
+from tests.property.executors_circles import CIRCLING, ROUNDS
 from tests.property.executors_model import agreeing
 from tests.property.executors_tables import NAMED, TABLED
 
@@ -34,3 +34,10 @@ def test_named_windows_on_columns_are_those_of_the_reference(seed: int) -> None:
 def test_what_is_asked_of_a_table_and_written_back(seed: int) -> None:
     """Whether it can be foretold or not."""
     event(agreeing(seed, CIRCLING))
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 2**32))
+def test_streams_that_feed_each_other(seed: int) -> None:
+    """With tables that are asked on the way, and readers outside."""
+    event(agreeing(seed, ROUNDS))

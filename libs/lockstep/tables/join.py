@@ -70,6 +70,7 @@ class TableJoin:
         self._window_path = "" if window is None else window[0]
         self.shows_timers = self._window is not None and self._window.shows_timers
         self._changes = selector.needs_leaving or selector.groups.is_grouped
+        self.is_stateless = self._window is None and not self._changes and not selector.calls
 
     def run(self, inputs: Mapping[str, Chunks], moves: Moves) -> Output:
         chunks = inputs.get(self.reads[0])

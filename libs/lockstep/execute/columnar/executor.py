@@ -29,6 +29,7 @@ from lockstep.execute.columnar.folding import Exported, Folding
 from lockstep.execute.columnar.foretelling import brings_any
 from lockstep.execute.columnar.lowering import Lowering, lower
 from lockstep.execute.columnar.observing import Observer
+from lockstep.execute.columnar.rounds import GoesOn
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.execute.columnar.slices import read_slice
 from lockstep.execute.contract import QueryWork, SliceResult
@@ -82,14 +83,16 @@ class ColumnarExecutor:
         self._defaults = fresh_states(plan)
         self._observer = Observer() if observe else None
         self._plain: frozenset[str] = frozenset()
+        self._rounds = True
         self._renew()
 
     def _renew(self) -> None:
         self._pool = StringPool()
         observe = self._observer is not None
         self.lowering: Lowering = lower(
-            self.plan, self._pool, self._defaults, observe=observe, plain=self._plain
-        )
+            self.plan, self._pool, self._defaults, observe=observe, plain=self._plain,
+            rounds=self._rounds,
+        )  # fmt: skip
         if not self.lowering.is_columnar:
             raise NotColumnar("; ".join(self.lowering.reasons))
         self._folding = self._cut()
@@ -177,6 +180,10 @@ class ColumnarExecutor:
         found = read_slice(entries, self._clock, self.plan.checked.streams, self._seen)
         try:
             self.exported = self._folding.run(found)
+        except GoesOn:
+            # Once restored, this executor has circles on the reference: it may happen often.
+            self._rounds = False
+            raise
         except LimitError as error:
             raise Suspected(str(error)) from error
         columns = [each.columns for each in self.exported]

@@ -1,5 +1,6 @@
 """One slice through an app's units: each for the whole slice at once, behind those whose streams it
-reads; then the outputs, numbered in the order of the reference's run."""
+reads, or in rounds where they feed each other; then the outputs, numbered in the order of the
+reference's run."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from lockstep.events.columns import arrow_schema
 from lockstep.events.outputs import OutputColumns, Places, numbers_within
 from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.observing import Observer
+from lockstep.execute.columnar.rounds import MAX_ROUNDS, Circle, GoesOn, grouped
 from lockstep.execute.columnar.slices import Slice
 from lockstep.execute.work import Work
 from lockstep.operators.limits import limits
@@ -63,9 +65,10 @@ class Folding:
         self.work = Work()
         self._units = [unit for unit in units if not isinstance(unit, HostedQueries)]
         self._hosted = [unit for unit in units if isinstance(unit, HostedQueries)]
+        self._groups = grouped(units)
         self._circling = {
             name for hosted in self._hosted for name in hosted.writes if name in hosted.reads
-        }
+        }.union(*(group.fed for group in self._groups if isinstance(group, Circle)))
 
     def start(self, clock_ms: int) -> None:
         for part in self.parts:
@@ -75,23 +78,54 @@ class Folding:
     def run(self, found: Slice) -> list[Exported]:
         """The rows of exported streams and stored tables."""
         streams = _Streams(found, self._shares or frozenset())
-        outputs: dict[str, Output] = {}
-        for part in self.parts:
-            began_ns = stopwatch_ns()
-            if isinstance(part, HostedQueries):
+        outputs: dict[str, list[Output]] = {}
+        for part in self._groups:
+            if isinstance(part, Circle):
+                self._run_circle(part, streams, found, outputs)
+            elif isinstance(part, HostedQueries):
+                began_ns = stopwatch_ns()
                 _run_hosted(part, streams, found)
                 self.work.rows.update(part.take_rows())
+                self.work.took(part.name, stopwatch_ns() - began_ns)
             else:
                 inputs = self._arranged(streams.whole(part.reads), part.place)
-                if not inputs and not _is_due(part, found):
-                    continue
-                output = outputs[part.name] = part.run(inputs, found.moves)
-                streams.add(part.writes, output)
-                self.work.rows[part.name] += len(output.chunks)
-            self.work.took(part.name, stopwatch_ns() - began_ns)
+                if inputs or _is_due(part, found):
+                    outputs[part.name] = [self._run_unit(part, inputs, streams, found)]
         if self._observer is not None:
             self._observe(self._observer, found, outputs)
         return self._exported(streams.whole(self._exports), streams.operations, found)
+
+    def _run_unit(
+        self, unit: Unit, inputs: Mapping[str, Chunks], streams: _Streams, found: Slice
+    ) -> Output:
+        began_ns = stopwatch_ns()
+        output = unit.run(inputs, found.moves)
+        streams.add(unit.writes, output)
+        self.work.rows[unit.name] += len(output.chunks)
+        self.work.took(unit.name, stopwatch_ns() - began_ns)
+        return output
+
+    def _run_circle(
+        self, circle: Circle, streams: _Streams, found: Slice, outputs: dict[str, list[Output]]
+    ) -> None:
+        """Round by round, until nothing comes of what the last one brought. GoesOn where that does
+        not end soon."""
+        fresh = streams.whole([unit.reads[0] for unit in circle.units])
+        for _ in range(MAX_ROUNDS):
+            brought: dict[str, list[Chunks]] = {}
+            for unit in circle.units:
+                source = unit.reads[0]
+                if source not in fresh:
+                    continue
+                inputs = self._arranged({source: fresh[source]}, unit.place)
+                output = self._run_unit(unit, inputs, streams, found)
+                outputs.setdefault(unit.name, []).append(output)
+                if output.chunks.count and unit.writes in circle.fed:
+                    brought.setdefault(unit.writes, []).append(output.chunks)
+            if not brought:
+                return
+            fresh = {name: merge(parts) for name, parts in brought.items()}
+        raise GoesOn("a stream that feeds itself many times")
 
     def _arranged(self, inputs: dict[str, Chunks], place: int) -> dict[str, Chunks]:
         """The inputs as a unit gets them: of a stream that feeds itself, a chunk stands in front of
@@ -101,7 +135,9 @@ class Folding:
             inputs[name] = inputs[name].arranged(arranged)
         return inputs
 
-    def _observe(self, observer: Observer, found: Slice, outputs: Mapping[str, Output]) -> None:
+    def _observe(
+        self, observer: Observer, found: Slice, outputs: Mapping[str, Sequence[Output]]
+    ) -> None:
         observed = [seen for hosted in self._hosted for seen in hosted.take_observed()]
         checked = self._plan.checked
         known = {*checked.streams, *checked.windows}

@@ -1,19 +1,27 @@
 """Which parts of an app run in columns and which on the reference's operators.
 
 A part may run in columns when a rule lowered it. It still goes to the reference with what it shares
-state with, out of a circle of streams that feed each other, and when it goes by timers of its own
-behind those of others (DESIGN.md tells why). What is left has an order in which each part stands
-behind those whose streams it reads.
+state with, out of most circles of streams that feed each other, and when it goes by timers of its
+own behind those of others (DESIGN.md tells why). What is left has an order in which each part
+stands behind those whose streams it reads, but for the units of a circle that goes in rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lockstep.columns.units import Unit
 from lockstep.execute.columnar.hosted.queries import HostedQueries, Members
-from lockstep.execute.columnar.sharing import Item, Together, components, definitions_of, touched
+from lockstep.execute.columnar.rounds import goes_round
+from lockstep.execute.columnar.sharing import (
+    Item,
+    Together,
+    components,
+    definitions_of,
+    followers_of,
+    touched,
+)
 from lockstep.plan import AppPlan
 from lockstep.tables.columns import TableUnit
 
@@ -28,13 +36,15 @@ CIRCLE = "stands in a circle of streams that feed each other"
 class Hosting:
     """Decides for a plan. `parts` are the units that rules made; `refused` tells why there are none
     for an item, and in the end why any item is hosted. `seconds` make the units of items that may
-    stand behind others' timers instead, if there are such; `exchanged` tells whose were taken."""
+    stand behind others' timers instead, if there are such; `exchanged` tells whose were taken.
+    `rounds`: circles may go in rounds."""
 
     plan: AppPlan
     parts: Parts
     refused: dict[Item, str]
     seconds: dict[Item, Callable[[], Unit | None]] = field(default_factory=dict)
     observe: bool = False
+    rounds: bool = True
     exchanged: set[Item] = field(default_factory=set)
     _together: Together = field(default_factory=Together)
     _hosted: dict[frozenset[Item], HostedQueries] = field(default_factory=dict)
@@ -51,13 +61,13 @@ class Hosting:
             self._spread()
             vertices = self._vertices()
             order = components(
-                _followers(
+                followers_of(
                     {name: part.reads for name, part in vertices.items()},
                     {name: _writes(part) for name, part in vertices.items()},
                 )
             )
             if not self._join_hosted(order, vertices) and not self._host_clocks(order, vertices):
-                return [vertices[name] for (name,) in order]
+                return [vertices[name] for circle in order for name in circle]
 
     # --- what is hosted --------------------------------------------------------------------------
 
@@ -98,7 +108,8 @@ class Hosting:
         return bool(new)
 
     def _host_circles(self) -> None:
-        """Hosts every circle of streams: in a circle a chunk overtakes the one that it comes of.
+        """Hosts each circle of streams that does not go in rounds (rounds): a chunk overtakes the
+        one that it comes of.
         Who reads such a stream and another one beside it is hosted, too: for each of its own
         places the two may stand otherwise."""
         reads: dict[str, Sequence[str]] = {}
@@ -114,7 +125,7 @@ class Hosting:
                 reads[item] = node.reads
                 writes[item] = node.written
                 items[item] = item
-        for circle in components(_followers(reads, writes)):
+        for circle in components(followers_of(reads, writes)):
             read = {name for vertex in circle for name in reads[vertex]}
             feeding = {name for vertex in circle for name in writes[vertex]} & read
             # Who reads a table looks at it as it was at each place of its own.
@@ -123,10 +134,13 @@ class Hosting:
                 outside = [
                     name
                     for name in reads
-                    if not feeding.isdisjoint(reads[name]) and not self._follows(items[name])
+                    if name not in circle
+                    and not feeding.isdisjoint(reads[name])
+                    and not self._follows(items[name])
                 ]
                 inside = list(dict.fromkeys(items[name] for name in (*circle, *outside)))
-                self._host(inside, CIRCLE)
+                if outside or not (self.rounds and all(map(self._goes_round, inside))):
+                    self._host(inside, CIRCLE)
                 self._together.join(inside)
 
     def _follows(self, item: Item) -> bool:
@@ -138,10 +152,19 @@ class Hosting:
             and bool(units)
         )
 
+    def _goes_round(self, item: Item) -> bool:
+        """Whether an item may stand in a circle in columns."""
+        units = self.parts.get(item, ())
+        return item.startswith("query/") and len(units) == 1 and goes_round(units[0])
+
     def _join_hosted(self, order: Sequence[Sequence[str]], vertices: Vertices) -> bool:
         """Hosts those together that feed each other, with what lies between; whether there were
         any."""
-        circles = [circle for circle in order if len(circle) > 1]
+        circles = [
+            circle
+            for circle in order
+            if len(circle) > 1 and any(isinstance(vertices[n], HostedQueries) for n in circle)
+        ]
         for circle in circles:
             items = [item for name in circle for item in self._items_of(name, vertices)]
             self._host(items, "stands between queries that share state on the reference")
@@ -152,17 +175,18 @@ class Hosting:
         """Takes clocks behind clocks out of the columns; whether there were any."""
         timed: dict[str, str] = {}
         changed = False
-        for (name,) in order:
-            part = vertices[name]
-            behind = next((timed[read] for read in part.reads if read in timed), None)
-            if behind is not None and not isinstance(part, HostedQueries) and hears_timers(part):
-                for item in self._items_of(name, vertices):
-                    reason = f"goes by timers of its own behind those of {behind}"
-                    changed |= self._exchange(item) or self._host([item], reason)
-            own = part.shows_timers
-            if behind is not None or own:
-                for written in _writes(part):
-                    timed.setdefault(written, behind or name)
+        for circle in order:
+            read = [name for each in circle for name in vertices[each].reads]
+            behind = next((timed[name] for name in read if name in timed), None)
+            for name in circle:
+                part = vertices[name]
+                if behind and not isinstance(part, HostedQueries) and hears_timers(part):
+                    for item in self._items_of(name, vertices):
+                        reason = f"goes by timers of its own behind those of {behind}"
+                        changed |= self._exchange(item) or self._host([item], reason)
+                if behind is not None or part.shows_timers:
+                    for written in _writes(part):
+                        timed.setdefault(written, behind or name)
         return changed
 
     def _exchange(self, item: Item) -> bool:
@@ -236,18 +260,3 @@ def members(plan: AppPlan, items: Sequence[Item]) -> Members:
 
 def _writes(part: Unit | HostedQueries) -> tuple[str, ...]:
     return part.writes if isinstance(part, HostedQueries) else (part.writes,)
-
-
-def _followers(
-    reads: Mapping[str, Sequence[str]], writes: Mapping[str, Sequence[str]]
-) -> dict[str, list[str]]:
-    readers: dict[str, list[str]] = {}
-    for name, sources in reads.items():
-        for source in sources:
-            readers.setdefault(source, []).append(name)
-    return {
-        name: [
-            reader for written in targets for reader in readers.get(written, ()) if reader != name
-        ]
-        for name, targets in writes.items()
-    }

@@ -25,7 +25,7 @@ class Observer:
         self,
         arrived: Mapping[str, Chunks],
         units: Sequence[Unit],
-        outputs: Mapping[str, Output],
+        outputs: Mapping[str, Sequence[Output]],
         hosted: Iterable[Observed],
         observed: Container[str],
     ) -> None:
@@ -35,20 +35,11 @@ class Observer:
         for name, chunks in arrived.items():
             found += _stream_chunks(name, chunks)
         for unit in units:
-            output = outputs.get(unit.name)
-            if output is None:
-                continue
-            if unit.writes in observed:
-                found += _stream_chunks(unit.writes, output.chunks)
-            if not unit.is_observed:
-                continue
-            for place, events in _cut(output.chunks, output.kinds):
-                current = tuple(each for each in events if not each.expired)
-                expired = tuple(each for each in events if each.expired)
-                seen = QueryChunk(unit.name, current, expired)
-                found.append(((*place, IN_FRONT), seen))
-            silent = QueryChunk(unit.name, (), ())
-            found += [((*place, IN_FRONT), silent) for place in _places(output.silent)]
+            for output in outputs.get(unit.name, ()):
+                if unit.writes in observed:
+                    found += _stream_chunks(unit.writes, output.chunks)
+                if unit.is_observed:
+                    found += _query_chunks(unit.name, output)
         found.sort(key=lambda pair: pair[0])
         self._seen += [seen for _, seen in found]
 
@@ -60,6 +51,16 @@ class Observer:
         """What was seen since the last call, in order."""
         taken, self._seen = self._seen, []
         return taken
+
+
+def _query_chunks(name: str, output: Output) -> list[Observed]:
+    found: list[Observed] = []
+    for place, events in _cut(output.chunks, output.kinds):
+        current = tuple(each for each in events if not each.expired)
+        expired = tuple(each for each in events if each.expired)
+        found.append(((*place, IN_FRONT), QueryChunk(name, current, expired)))
+    silent = QueryChunk(name, (), ())
+    return found + [((*place, IN_FRONT), silent) for place in _places(output.silent)]
 
 
 def _stream_chunks(name: str, chunks: Chunks) -> list[Observed]:

@@ -67,6 +67,9 @@ def roles_of(parts: Sequence[Part]) -> Roles:
         for name in _writes(part):
             if kind is Kind.SHARE:
                 kinds[name] = Kind.SHARE
+    for i, part in enumerate(parts):
+        if own[i] is Kind.WHOLE and any(kinds.get(name) is Kind.SHARE for name in part.reads):
+            raise NotSharded(f"{part.name} stands in a circle with what comes out of a partition")
     needed = _needed(parts, own)
     for i in needed:
         if not isinstance(parts[i], StreamQuery | ChainQuery | PatternQuery | Router):
@@ -97,10 +100,13 @@ def _needed(parts: Sequence[Part], own: dict[int, Kind]) -> set[int]:
     """The parts that something in every shard reads, directly or not."""
     needed = {i for i, part in enumerate(parts) if own[i] is Kind.SHARE}
     wanted = {name for i in needed for name in parts[i].reads}
-    for i in reversed(range(len(parts))):
-        if i not in needed and wanted.intersection(_writes(parts[i])):
-            needed.add(i)
-            wanted.update(parts[i].reads)
+    before = -1
+    while len(needed) > before:  # more than once where parts stand in a circle
+        before = len(needed)
+        for i in reversed(range(len(parts))):
+            if i not in needed and wanted.intersection(_writes(parts[i])):
+                needed.add(i)
+                wanted.update(parts[i].reads)
     return needed
 
 

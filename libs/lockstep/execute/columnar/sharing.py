@@ -79,6 +79,22 @@ class Together:
                 self._above[other] = one
 
 
+def followers_of(
+    reads: Mapping[str, Sequence[str]], writes: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Who reads what each one writes, but for itself; all by name."""
+    readers: dict[str, list[str]] = {}
+    for name, sources in reads.items():
+        for source in sources:
+            readers.setdefault(source, []).append(name)
+    return {
+        name: [
+            reader for written in targets for reader in readers.get(written, ()) if reader != name
+        ]
+        for name, targets in writes.items()
+    }
+
+
 def components(followers: Mapping[K, Sequence[K]]) -> list[list[K]]:
     """The strongly connected components of a graph, each behind those that lead to it; within one,
     and where the graph leaves the choice, in the order of the mapping."""
