@@ -166,5 +166,45 @@ def going_round(apps: Apps) -> str:
     return f"{streams}define table {table} (s string, i int);\n" + " ".join(arranged)
 
 
-CIRCLING: tuple[Callable[[Apps], str], ...] = (circling,)
+def listing(apps: Apps) -> str:
+    """A table without a key: several rows may be found, and written back."""
+    t, out, pick = f"L{apps.name()}", apps.name(), apps.pick
+    known = "[not (s is null)]"
+    join = pick("join", "left outer join", "left outer join")
+    values = pick(
+        "r.i as i, r.d as d, 1L as n",
+        f"r.i as i, {t}.d as d, {t}.n + 1L as n",
+        f"{t}.i as i, ifThenElse({t}.d is null, r.d, {t}.d + r.d) as d, {t}.n as n",
+    )
+    joined = f"{pick('S', 'R')}{known}{pick('', '[i > 2]')} as r {join} {t} on {t}.s == r.s"
+    asked = f"from {joined} select {pick('r', 'r', t)}.s as s, {values}"
+    act = pick(
+        f"update or insert into {t} on {t}.s == s;",
+        f"update or insert into {t} on {t}.s == s;",
+        f"update {t} on {t}.s == s;",
+        f"update {t} set {t}.d = d, {t}.n = n on {t}.s == s;",
+        f"update {t} set {t}.d = d on {t}.s == s and {t}.i > 2;",
+        f"delete {t} on {t}.s == s;",
+    )
+    back = [f"{asked} {act}"]
+    if pick("", "apart"):
+        back = [f"{asked} insert into {out};", f"from {out}{pick('', '[i > 1]')} select * {act}"]
+    others = (
+        f"from R{known} select s, i, d, 0L as n update or insert into {t} on {t}.s == s;",
+        f"from S select s delete {t} on {t}.s == s and {t}.i > 5;",
+        f"from S join {t} as y on y.s == S.s select y.i as i, y.d as d insert into {apps.name()};",
+        f"from S[({t}.s == s and {t}.i == i) in {t}] select s, i insert into {apps.name()};",
+        f"from R{known}[i < 0] select s, i update {t} set {t}.i = i on {t}.s == s;",
+    )
+    queries = [*back, f"from {pick('S', 'R')}{known} select s, i, d, 1L as n insert into {t};"]
+    queries += [pick(*others) for _ in range(int(pick("0", "1", "2")))]
+    arranged = sorted(queries, key=lambda _: pick(*map(str, range(9))))
+    stream = f"define stream {out} (s string, i int, d double, n long);\n"
+    index = pick("", "", "@Index('s') ")
+    return f"{stream}{index}define table {t} (s string, i int, d double, n long);\n" + " ".join(
+        arranged
+    )
+
+
+CIRCLING: tuple[Callable[[Apps], str], ...] = (circling, circling, listing)
 ROUNDS: tuple[Callable[[Apps], str], ...] = (going_round,)

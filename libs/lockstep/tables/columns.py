@@ -34,7 +34,7 @@ from lockstep.tables.one_by_one import OneByOne, take_over
 from lockstep.tables.rows import Rows
 from lockstep.tables.store import TableStore
 from lockstep.tables.values import fill, keyed_writes, writes_of
-from lockstep.tables.writers import Writer, action_of, keeps_up, writer_of
+from lockstep.tables.writers import Writer, action_of, keeps, keeps_up, writer_of
 from lockstep.tables.writing import write, write_by_key
 from lockstep.telemetry import get_logger
 
@@ -96,7 +96,7 @@ class TableUnit:
         self.state = TableStore(schema, primary, indexed, pool)
         self.writers: dict[str, Writer | None] = {}
         self.queries: dict[str, CheckedQuery] = {}
-        self._is_stored = is_stored
+        self.is_stored = is_stored
         self._begun = False
 
     @property
@@ -124,7 +124,7 @@ class TableUnit:
         """Whether the reference's actions make the writes. Asked when all queries are lowered."""
         writers = [each for each in self.writers.values() if each is not None]
         several = any(not _finds_one(each, self.state) for each in writers)
-        if len(writers) < len(self.writers) or (self._is_stored and several):
+        if len(writers) < len(self.writers) or (self.is_stored and several):
             return True
         if not self._layout.is_whole and any(each.test for each in writers):
             return True
@@ -174,7 +174,7 @@ class TableUnit:
         journal = self.state.journal
         assert journal is not None
         fill(self.state, journal.entries, rows, followed)
-        return self._told(journal.entries, arrived) if self._is_stored else _nothing(self.state)
+        return self._told(journal.entries, arrived) if self.is_stored else _nothing(self.state)
 
     def _writer(self, name: str) -> Writer:
         writer = self.writers[name]
@@ -200,7 +200,7 @@ class TableUnit:
     def _one_by_one(self, arrived: Arrived) -> Output:
         done = self._rows.run(arrived.parts, arrived.arranged, arrived.now, self.state)
         take_over(done, self.state, arrived.order)
-        if not self._is_stored:
+        if not self.is_stored:
             return _nothing(self.state)
         columns = tuple(
             from_values(type_, [data[i] for _, _, data in done.told])
@@ -250,13 +250,14 @@ def _finds_one(writer: Writer, table: TableStore) -> bool:
 def can_foretell(table: TableUnit) -> bool:
     """Whether a key finds every row that is written, and programs say all that is."""
     store, writers = table.state, [each for each in table.writers.values() if each is not None]
-    return (
-        bool(store.primary)
-        and len(store.indexes) == _WITH_KEY
-        and len(writers) == len(table.writers)
-        and all(_finds_one(each, store) for each in writers)
-        and all(each.has_programs and keeps_up(each, store) for each in writers)
-    )
+    if len(writers) < len(table.writers):
+        return False
+    if not all(each.has_programs and keeps_up(each, store) for each in writers):
+        return False
+    if not store.primary:
+        queries = table.queries.values()
+        return not table.is_stored and all(keeps(each, store, store.asked) for each in queries)
+    return len(store.indexes) == _WITH_KEY and all(_finds_one(each, store) for each in writers)
 
 
 def _changes(

@@ -135,6 +135,12 @@ class Followed:
         return self._layout.foretells
 
     @property
+    def asked(self) -> int:
+        """The number of the index in which those look; 0 where none is."""
+        told = (each.index.number for each in self._layout.writers if each.foretold is not None)
+        return next(told, 0)
+
+    @property
     def looks(self) -> bool:
         """Whether programs look at rows at all."""
         return bool(self._layout.kept)

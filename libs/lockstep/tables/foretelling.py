@@ -21,6 +21,7 @@ from lockstep.events import AttributeType
 from lockstep.plan import QueryNode
 from lockstep.siddhiql.checked import CheckedQuery
 from lockstep.tables.foretold import Prophecy
+from lockstep.tables.kernel import UPSERT
 from lockstep.tables.program import Programs
 from lockstep.tables.store import TableStore
 from lockstep.tables.writers import Foretold, Writer, writer_of
@@ -42,9 +43,24 @@ def foretold_writer(query: CheckedQuery, told: Prophecy, table: TableStore) -> W
     made = replace(writer, foretold=Foretold(told.asker, guard, outputs, asked))
     if not made.has_programs:
         raise NotLowerable("a value that no program computes")
-    if made.foretold_attributes.intersection(table.not_null):
+    indexed = {attribute for index in table.indexes for attribute in index.attributes}
+    if made.foretold_attributes.intersection(indexed.union(table.not_null)):
         raise NotLowerable("a key that is computed of the table")
+    if not table.primary:
+        _check_list(made, told)
     return made
+
+
+def _check_list(writer: Writer, told: Prophecy) -> None:
+    """What is written for several rows of a list has to be the same as for the last one alone."""
+    if writer.index.attributes != told.key:
+        raise NotLowerable("a write that looks for other rows than were asked for")
+    if writer.test or writer.computed:
+        raise NotLowerable("a write that looks at the rows of a list")
+    if writer.kind == UPSERT and not (
+        writer.wants_own and list(writer.inserted) == list(writer.changed)
+    ):
+        raise NotLowerable("a write that gives new rows of a list something else than old ones")
 
 
 class ForetoldWrites:

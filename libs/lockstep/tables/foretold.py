@@ -46,14 +46,16 @@ Key = dict[int, ast.Expression]
 class Prophecy:
     """What a query will write, told by the events of the stream `source`, each by itself.
 
-    `asker` is the query that asks, `places` are those of the queries from there to the writer, and
-    `between` the streams between them. It does not hold for events that somebody sends to those.
+    `asker` is the query that asks, by the table's attributes `key`; `places` are those of the
+    queries from there to the writer, and `between` the streams between them. It does not hold for
+    events that somebody sends to those.
     `guard` are conditions that must all be true, `outputs` what the writer's output has. All are
     expressions of `scope`.
     """
 
     asker: str
     source: str
+    key: tuple[int, ...]
     places: tuple[int, ...]
     between: frozenset[str]
     scope: Scope
@@ -85,6 +87,7 @@ class _Telling:
     guard: list[ast.Expression] = field(default_factory=list)
     outputs: list[ast.Expression] = field(default_factory=list)
     asks: bool = False
+    known: Key = field(default_factory=dict)
 
     def begin(self, query: CheckedQuery) -> None:
         """The query that asks. NotLowerable."""
@@ -114,9 +117,22 @@ class _Telling:
         self._asked({each.attribute: _rewritten(each.value, leaf) for each in found}, exact=exact)
         if join.input.type is ast.JoinType.INNER:
             self.guard.append(_IS_SEEN)
+            self.known = {
+                each: value for each, value in self.key.items() if self._is_same(each, value, join)
+            }
+
+    def _is_same(self, attribute: int, value: ast.Expression, join: CheckedJoin) -> bool:
+        """Whether an attribute that is equal to a value is exactly that value."""
+        source, type_ = join.left.source_schema, self.table.types[attribute]
+        if not isinstance(value, ast.Variable) or type_ in (
+            AttributeType.FLOAT,
+            AttributeType.DOUBLE,
+        ):
+            return False
+        return source.types[source.names.index(value.name)] is type_
 
     def _asked(self, key: Key, *, exact: bool) -> None:
-        if not exact or key.keys() != set(self.primary):
+        if not exact or not key or (self.primary and key.keys() != set(self.primary)):
             raise NotLowerable("a table that is asked for more than its primary key")
         if self.asks and key != self.key:
             raise NotLowerable("a table that is asked for several rows")
@@ -150,6 +166,8 @@ class _Telling:
 
     def _of_join(self, scope: Scope, variable: ast.Variable) -> ast.Expression:
         ref = scope.resolve(variable)
+        if ref.slot == 1 and ref.attribute in self.known:
+            return self.known[ref.attribute]
         if ref.slot == 1:
             return ast.Variable(self.table.names[ref.attribute], SEEN)
         return ast.Variable(scope.sources[0].schema.names[ref.attribute], EVENT)
@@ -173,7 +191,9 @@ def prophecy(plan: AppPlan, node: QueryNode, primary: tuple[int, ...]) -> Prophe
     telling.begin(way[-1].query)
     for each in way[-2::-1]:
         telling.go_on(each.query)
-    if _written_key(node.query, telling, primary) != telling.key:
+    if not primary:
+        _check_list(node.query, telling)
+    if _written_key(node.query, telling, tuple(telling.key)) != telling.key:
         raise NotLowerable("a write under another key than the one that was asked for")
     scope = Scope(
         Shape.JOINED,
@@ -182,8 +202,9 @@ def prophecy(plan: AppPlan, node: QueryNode, primary: tuple[int, ...]) -> Prophe
     )
     places = tuple(plan.nodes.index(each) for each in way[::-1])
     between = frozenset(each.writes for each in way[1:])
+    key = tuple(sorted(telling.key))
     return Prophecy(
-        way[-1].name, source.input.source, places, between, scope, tuple(telling.guard),
+        way[-1].name, source.input.source, key, places, between, scope, tuple(telling.guard),
         tuple(telling.outputs),
     )  # fmt: skip
 
@@ -249,6 +270,16 @@ def _check_plain(query: CheckedQuery) -> None:
         join.input.type not in kinds or join.input.trigger is ast.JoinTrigger.RIGHT
     ):
         raise NotLowerable("a join that asks for more than an event's row")
+
+
+def _check_list(query: CheckedQuery, telling: _Telling) -> None:
+    """In a list several rows may be found, and each is written back: the last one is what stays, if
+    all of them change the same rows and what they give them hangs on what was asked alone."""
+    if isinstance(query.query.action, ast.InsertInto):
+        raise NotLowerable("an insert for each row of a list")
+    asked = below(telling.guard)
+    if any(isinstance(each, ast.Variable) and each.source == SEEN for each in asked):
+        raise NotLowerable("a condition on each row of a list")
 
 
 def _written_key(query: CheckedQuery, telling: _Telling, primary: tuple[int, ...]) -> Key:

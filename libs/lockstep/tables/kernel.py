@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.columns.compiled import kernel, lent, part
-from lockstep.tables.program_kernel import begin, carry_on, passes
+from lockstep.tables.program_kernel import begin, carry_on, is_made, passes
 
 INSERT, UPSERT, UPDATE, DELETE = 0, 1, 2, 3
 
@@ -38,6 +38,16 @@ class Writes(NamedTuple):
     wanted: Any
     inserted: Any
     changed: Any
+
+
+class Asked(NamedTuple):
+    """Of foretold writes, which look in one `index`: by key the `moment` of asking at which one
+    looked there last (-1: none did), and the last row that was `seen` then. Empty where nothing is
+    foretold."""
+
+    index: Any
+    moment: Any
+    seen: Any
 
 
 @part
@@ -117,6 +127,27 @@ def _undo(links: Any, index: int, old: int, new: int) -> None:
         _put_back(links, index, old)
 
 
+@part
+def _length(links: Any, index: int, place: int) -> int:
+    """How many rows a chain has from a row on (-1: none)."""
+    number = 0
+    while place != -1:
+        number += 1
+        place = links.after[index, place]
+    return number
+
+
+@part
+def _last_seen(links: Any, asked: Any, key: int, moment: int) -> int:
+    """The last row of a key (-1: none) when the events of a moment asked, before one of them wrote:
+    the first that looks there notes it."""
+    if key < 0:
+        return -1
+    if asked.moment[key] != moment:
+        asked.moment[key], asked.seen[key] = moment, links.tail[asked.index, key]
+    return int(asked.seen[key])
+
+
 @lent
 def reached(writes: Any, links: Any, seen: Any, places: Any) -> int:
     """The rows that are there under the keys that writes look for, each once: how many of `places`
@@ -140,6 +171,7 @@ def write(
     writes: Any,
     links: Any,
     values: Any,
+    asked: Any,
     primary: int,
     start: int,
     spare: Any,
@@ -152,7 +184,7 @@ def write(
     `counts`: entries, spare places used, rows that were refused since their primary key is taken.
     """
     made, used = counts[0], counts[1]
-    tests, follows = len(values.steps) > 0, len(values.kept) > 0
+    tests, follows, foretold = len(values.steps) > 0, len(values.kept) > 0, len(values.moments) > 0
     indexes = len(links.head)
     i = start
     while i < len(writes.kind):
@@ -160,17 +192,19 @@ def write(
         found = -1
         if kind != INSERT and wanted >= 0:
             found = links.head[index, wanted]
-        number, place = 0, found
-        while place != -1:
-            number += 1
-            place = links.after[index, place]
-        room = max(number, 1)
+        room = max(_length(links, index, found), 1)
         if made + room > len(entries) or used + room > len(spare):
             break
+        moment, seen = values.moments[i] if foretold else -1, -1
+        if moment >= 0:
+            seen = _last_seen(links, asked, wanted, moment)
+            if not is_made(values, i, seen):
+                i += 1
+                continue
         number, place = 0, found
         while place != -1:
             following = links.after[index, place]
-            if tests and not passes(values, i, place, -1):
+            if tests and not passes(values, i, place, seen):
                 place = following
                 continue
             number, new = number + 1, -1
@@ -181,7 +215,7 @@ def write(
                     key = writes.changed[each, i]
                     links.key[each, new] = links.key[each, place] if key < 0 else key
                 if follows:
-                    carry_on(values, i, place, new, -1)
+                    carry_on(values, i, place, new, seen)
             for each in range(indexes):
                 _redo(links, each, place, new)
             entries[made, 0], entries[made, 1], entries[made, 2] = i, place, new
@@ -197,7 +231,7 @@ def write(
                     links.key[each, new] = writes.inserted[each, i]
                     _put_last(links, each, new)
                 if follows:
-                    begin(values, i, new, -1)
+                    begin(values, i, new, seen)
                 entries[made, 0], entries[made, 1], entries[made, 2] = i, -1, new
                 made += 1
         i += 1

@@ -133,6 +133,8 @@ class TableStore:
         self._spare = np.zeros(0, np.int64)
         self.peak_before = 0
         self.hashes = KeyHashes()
+        # All that is looked for is looked for in the index over these, where that can be.
+        self.asked: tuple[int, ...] = ()
         # The next number, the rows, the most there ever were.
         self._counts = np.zeros(3, np.int64)
         if primary:

@@ -179,9 +179,27 @@ def looked_in(found: Sequence[Equality], table: TableStore) -> tuple[int, ...]:
     """The attributes of the index that serves a condition: the primary key if it is fixed, else all
     that are (tables.meaning.find)."""
     fixed = {equality.attribute for equality in found}
+    if table.asked:
+        return table.asked if fixed.issuperset(table.asked) else ()
     if table.primary and fixed.issuperset(table.primary):
         return table.primary
     return tuple(sorted(fixed))
+
+
+def keeps(query: CheckedQuery, table: TableStore, attributes: Sequence[int]) -> bool:
+    """Whether rows that a query changes keep these attributes: they stay, or get what the condition
+    looks for."""
+    action = query.query.action
+    if not isinstance(action, ast.UpdateTable | ast.UpdateOrInsert):
+        return True
+    assert query.action_scope is not None
+    found, _ = equalities(action.on, query.action_scope, 1)
+    values = {each.attribute: each.value for each in found}
+    changed, computed = _changes(query, table)
+    return computed.keys().isdisjoint(attributes) and all(
+        changed[each] is None or _brings(query, table, each, changed[each], values.get(each))
+        for each in attributes
+    )
 
 
 def _check_types(query: CheckedQuery, schema: Any) -> None:

@@ -28,6 +28,10 @@ class Follows(Protocol):
     def foretells(self) -> bool:
         """Whether some of the writes are foretold."""
 
+    @property
+    def asked(self) -> int:
+        """The number of the index in which those look; 0 where none is."""
+
     def values(self) -> Any:
         """As the kernel takes them, with room for all places that there are."""
 
@@ -44,11 +48,13 @@ def write(table: TableStore, writes: tables.Writes, order: Order, followed: Foll
         followed.load(reached[: tables.reached(writes, links, seen, reached)])
     entries, counts = np.zeros((len(order) + 64, 3), np.int64), np.zeros(3, np.int64)
     spare, done = np.zeros(0, np.int64), 0
+    keys = table.rows.links.head.shape[1] if followed.foretells else 0
+    asked = tables.Asked(followed.asked, np.full(keys, -1, np.int64), np.full(keys, -1, np.int64))
     while True:
         wanted = len(entries) - len(spare)
         spare = np.concatenate([spare, table.new_places(wanted)])
-        values, room = followed.values(), (spare, entries, counts)
-        done = tables.write(writes, table.rows.links, values, table.primary_index, done, *room)
+        found = table.rows.links, followed.values(), asked
+        done = tables.write(writes, *found, table.primary_index, done, spare, entries, counts)
         if done == len(order):
             break
         entries = np.concatenate([entries, np.zeros((len(entries) + len(table), 3), np.int64)])

@@ -12,6 +12,7 @@ from tests.unit.columns.flows import longs
 
 ALL, BY_KEY = 0, 1
 _NONE = np.zeros(0, np.int64)
+ASKED = tables.Asked(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
 UNSEEN = Values(
     *(_NONE, _NONE.reshape(0, 2), _NONE.reshape(0, 2), _NONE, _NONE.reshape(0, 0)),
     *(_NONE.reshape(0, 0, 2), _NONE.reshape(0, 0)),
@@ -61,7 +62,9 @@ def made(
 ) -> tuple[tables.Links, list[list[int]], int]:
     """(the links behind the steps, the entries, how many writes were refused)."""
     own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
-    done = tables.write(writes(*steps), own, UNSEEN, primary, 0, np.arange(12), entries, counts)
+    done = tables.write(
+        writes(*steps), own, UNSEEN, ASKED, primary, 0, np.arange(12), entries, counts
+    )
     assert done == len(steps)
     return own, entries[: counts[0]].tolist(), int(counts[2])
 
@@ -88,8 +91,8 @@ def test_without_room_it_stops_in_front_of_a_write() -> None:
     """And goes on there when there is more."""
     own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
     spare = np.arange(12)
-    assert tables.write(writes(*STEPS), own, UNSEEN, -1, 0, spare[:4], entries, counts) == 4
-    assert tables.write(writes(*STEPS), own, UNSEEN, -1, 4, spare, entries, counts) == 6
+    assert tables.write(writes(*STEPS), own, UNSEEN, ASKED, -1, 0, spare[:4], entries, counts) == 4
+    assert tables.write(writes(*STEPS), own, UNSEEN, ASKED, -1, 4, spare, entries, counts) == 6
     assert entries[: counts[0]].tolist() == made(-1)[1]
 
 
@@ -122,7 +125,7 @@ def test_a_row_that_changes_its_key_goes_to_the_other_chain() -> None:
     own, entries, counts = links(), np.zeros((20, 3), np.int64), longs(0, 0, 0)
     both = writes((tables.INSERT, 0), (tables.UPDATE, 0))
     both.changed[BY_KEY, 1] = 1
-    tables.write(both, own, UNSEEN, -1, 0, np.arange(12), entries, counts)
+    tables.write(both, own, UNSEEN, ASKED, -1, 0, np.arange(12), entries, counts)
     assert tables.chain(BY_KEY, 1, own).tolist() == [1]
     assert found_by(longs(0, 1), longs(1, 2), entries[:2], own)[1] == [1, 0]
 

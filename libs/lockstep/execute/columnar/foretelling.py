@@ -9,10 +9,27 @@ from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import Unit
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar.sharing import Item
-from lockstep.plan import AppPlan, QueryNode
+from lockstep.plan import AppPlan, PlanNode, QueryNode
 from lockstep.tables.columns import TableUnit, can_foretell
 from lockstep.tables.foretelling import ForetoldWrites, foretold_writer
 from lockstep.tables.foretold import Prophecy, prophecy
+
+
+def ask_by_key(
+    plan: AppPlan, tables: Mapping[str, TableUnit | str], plain: frozenset[str]
+) -> set[str]:
+    """Lists that a query asks by some attributes and writes back under the same: all look for rows
+    by these, before anything is lowered. Gives their names."""
+    found = set[str]()
+    for name, table in tables.items():
+        if name in plain or isinstance(table, str) or table.state.primary:
+            continue
+        told = [_prophecy(plan, each, name, ()) for each in plan.nodes]
+        keys = {each.key for each in told if each is not None}
+        if len(keys) == 1 and not table.is_stored:
+            (table.state.asked,) = keys
+            found.add(name)
+    return found
 
 
 def foretell(
@@ -55,15 +72,21 @@ def _foretold(table: TableUnit, node: QueryNode, told: Prophecy) -> ForetoldWrit
 def _told(
     plan: AppPlan, parts: Mapping[Item, Sequence[Unit]], name: str, table: TableUnit
 ) -> Iterator[tuple[QueryNode, Prophecy]]:
-    for node in plan.nodes if table.state.primary else ():
-        if not isinstance(node, QueryNode) or node.writes != name or node.path not in parts:
-            continue
-        try:
-            told = prophecy(plan, node, table.state.primary)
-        except NotLowerable:
-            continue
-        if told is not None:
+    for node in plan.nodes if table.state.primary or table.state.asked else ():
+        told = _prophecy(plan, node, name, table.state.primary) if node.path in parts else None
+        if told is not None and isinstance(node, QueryNode):
             yield node, told
+
+
+def _prophecy(
+    plan: AppPlan, node: PlanNode, table: str, primary: tuple[int, ...]
+) -> Prophecy | None:
+    if not isinstance(node, QueryNode) or node.writes != table:
+        return None
+    try:
+        return prophecy(plan, node, primary)
+    except NotLowerable:
+        return None
 
 
 def brings_any(entries: Sequence[EncodedEntry], streams: frozenset[str]) -> bool:

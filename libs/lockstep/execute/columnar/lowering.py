@@ -14,7 +14,7 @@ from lockstep.columns.realms import Defaults, Realms
 from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import Unit
 from lockstep.events import AttributeType
-from lockstep.execute.columnar.foretelling import foretell
+from lockstep.execute.columnar.foretelling import ask_by_key, foretell
 from lockstep.execute.columnar.hosted.named_window import NamedWindowUnit
 from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
@@ -78,6 +78,7 @@ def lower(
     choices: list[Choice] = []
     outside = Realms(defaults)
     tables = table_units(plan, Site(plan, 0, outside, pool))
+    asked = ask_by_key(plan, tables, plain)
     aggregations = aggregation_units(plan, pool)
     windows = _named_windows(plan, pool)
     seconds.update({f"window/{name}": unit.second for name, unit in windows.items()})
@@ -107,7 +108,8 @@ def lower(
     foretold = foretell(plan, parts, tables, plain)
     hosting = Hosting(plan, parts, refused, seconds, observe, rounds)
     in_order = hosting.parts_in_order()
-    if unkept := {name for name in foretold if not _is_kept(name, tables[name], hosting)}:
+    unkept = {name for name in foretold if not _is_kept(name, tables[name], hosting)}
+    if unkept := unkept | (asked - foretold.keys()):
         # The reference makes their writes as they come, so they have to come as they are.
         return lower(plan, pool, defaults, observe=observe, plain=plain | unkept, rounds=rounds)
     closed = frozenset[str]().union(*foretold.values())

@@ -34,6 +34,12 @@ STEPS: list[Step] = [
     (400, TICK, []),
     (500, "S", [["c", 2], ["c", 3], ["a", 4]]),
 ]
+AGAIN: list[Step] = [
+    (600, "New", [["a", 1], ["a", 2], ["b", 8], ["d", 3]]),
+    (700, "S", [["a", 7], ["d", 2], ["a", 8], ["e", 1], ["e", 9]]),
+    (800, "S", [["a", 3], ["b", 4], ["d", 5], ["e", 2]]),
+]
+"""Several rows of a value, where there is no key."""
 FORETOLD = {
     "the highest": ASK + HIGHEST,
     "beside another writer": NEW + ASK + HIGHEST,
@@ -53,6 +59,41 @@ FORETOLD = {
     " insert into M2; "
     "@info(name='back') from M2 select k, w as v update or insert into T set T.v = v on T.k == k; ",
     "in a database": f"@store(type='rdbms') {TABLE}{ASK}{HIGHEST}",
+}
+LIST = "define table T (k string, v int); "
+ROWS = "@info(name='rows') from New select k, v insert into T; "
+OF_LISTS = {
+    "the last of several rows": f"{LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid select k, coalesce(before, 0) + v as v"
+    " update or insert into T on T.k == k; ",
+    "an index": f"@Index('k') {LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid select k, v update or insert into T on T.k == k; ",
+    "all that there are": f"{LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid[v > 2] select k, v update T set T.v = v on T.k == k; ",
+    "by the table's own value": f"{LIST}{ROWS}"
+    "@info(name='ask') from S join T on T.k == S.k"
+    " select T.k as k, S.v as v, T.v as before insert into Mid; "
+    "@info(name='back') from Mid select k, before - 1 as v update T on T.k == k; ",
+    "gone": f"{LIST}{ROWS}{ASK}@info(name='back') from Mid[v > 6] select k delete T on T.k == k; ",
+    "beside another condition": f"{LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid select k, v update or insert into T on T.k == k; "
+    "@info(name='both') from New[(T.k == k and T.v == v) in T] select k insert into Both; ",
+}
+LISTS_LEFT = {
+    "a condition on each row": f"{LIST}{ROWS}{ASK}{HIGHEST}",
+    "an insert for each row": f"{LIST}{ROWS}{ASK}@info(name='back') from Mid select k, v"
+    " insert into T; ",
+    "a sum over rows": f"{LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid select k, v update T set T.v = T.v + v on T.k == k; ",
+    "new rows with less": f"{LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid select k, v update or insert into T set T.k = k on T.k == k; ",
+    "other rows": f"{LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid select k, v update T set T.v = v on T.v == v; ",
+    "a changed key": f"{LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid select k, v update T set T.v = v on T.k == k; "
+    "@info(name='moved') from New select 'z' as k, v update T set T.k = k on T.v == v; ",
+    "in a database": f"@store(type='rdbms') {LIST}{ROWS}{ASK}"
+    "@info(name='back') from Mid select k, v update T on T.k == k; ",
 }
 LEFT = {
     "another key": ASK
@@ -77,16 +118,17 @@ def text_of(queries: str) -> str:
     return STREAMS + ("" if "define table" in queries else TABLE) + queries + COUNT
 
 
-@pytest.mark.parametrize("name", FORETOLD)
+@pytest.mark.parametrize("name", [*FORETOLD, *OF_LISTS])
 def test_what_can_be_foretold(name: str) -> None:
     """All of it is in columns, and brings the same rows: whole, step by step, and over restores."""
-    text = text_of(FORETOLD[name])
+    text = text_of((FORETOLD | OF_LISTS)[name])
     lowering = lowering_of(plan_of(text))
     assert [each.query for each in lowering.choices if each.rule is None] == []
-    expected = stepped(text, STEPS, "reference", restored=False)
-    assert stepped(text, STEPS, "columnar", restored=False) == expected
-    assert stepped(text, STEPS, "columnar", restored=True) == expected
-    assert in_one_slice(plan_of(text), STEPS) == expected
+    steps = [*STEPS, *AGAIN, *STEPS]
+    expected = stepped(text, steps, "reference", restored=False)
+    assert stepped(text, steps, "columnar", restored=False) == expected
+    assert stepped(text, steps, "columnar", restored=True) == expected
+    assert in_one_slice(plan_of(text), steps) == expected
 
 
 def test_events_of_one_chunk_ask_before_any_of_them_writes() -> None:
@@ -97,10 +139,10 @@ def test_events_of_one_chunk_ask_before_any_of_them_writes() -> None:
     assert sorted(executor.on_demand("from T select k, v")) == [("a", 5), ("b", 7)]
 
 
-@pytest.mark.parametrize("name", LEFT)
+@pytest.mark.parametrize("name", [*LEFT, *LISTS_LEFT])
 def test_what_cannot(name: str) -> None:
     """The circle is on the reference, and the rows are the same."""
-    text = text_of(LEFT[name])
+    text = text_of((LEFT | LISTS_LEFT)[name])
     lowering = lowering_of(plan_of(text))
     reasons = {each.query: each.reason for each in lowering.choices}
     assert reasons["back"] == CIRCLE
