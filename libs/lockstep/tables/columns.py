@@ -63,9 +63,13 @@ class Arrived:
             (one,) = chunks
             return cls(parts, np.arange(len(one), dtype=np.int64), one.order, one.now)
         arranged = merged([each.order for each in chunks])
-        lengths = np.concatenate([np.diff(each.starts) for each in chunks])
-        index, _ = spread(np.append(0, np.cumsum(lengths)).astype(np.int64), arranged)
-        order = joined_orders([each.order.take(each.chunk_of) for each in chunks])
+        if all(each.is_single for each in chunks):
+            index, orders = arranged, [each.order for each in chunks]
+        else:
+            lengths = np.concatenate([np.diff(each.starts) for each in chunks])
+            index, _ = spread(np.append(0, np.cumsum(lengths)).astype(np.int64), arranged)
+            orders = [each.order.take(each.chunk_of) for each in chunks]
+        order = joined_orders(orders)
         now = np.concatenate([each.per_event(each.now) for each in chunks])
         return cls(parts, index, order.take(index), now[index])
 

@@ -43,7 +43,7 @@ class Coming:
         own = self._entries
         stay = np.zeros(len(self._store.held.times), np.bool_)
         stay[stays] = True
-        entries = own[stay[own[:, 2]]]
+        entries = own.take(np.flatnonzero(stay[own[:, 2]]), axis=0)
         for attribute in self._left:
             self._put(attribute, entries)
         if not self._has_times:

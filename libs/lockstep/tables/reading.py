@@ -29,7 +29,7 @@ def read(
     table.make_room()
     if table.journal is None and index.number == table.primary_index:
         return one_each(np.where(wanted < 0, -1, table.rows.head(index.number)[wanted]), keep)
-    if (np.diff(before) < 0).any():
+    if (before[1:] < before[:-1]).any():
         arranged = np.argsort(before, kind="stable")
         moved = _moved(keep, arranged)
         return _back(arranged, *read(table, index, wanted[arranged], before[arranged], moved))
@@ -41,7 +41,7 @@ def read(
 def scan(table: TableStore, before: Longs, keep: Keep | None, bound: Bound | None) -> Found | None:
     """The same of reads that look at all rows; `keep` is asked of those within the bound. None
     where the bound cannot be told by its numbers."""
-    if (np.diff(before) < 0).any():
+    if (before[1:] < before[:-1]).any():
         arranged = np.argsort(before, kind="stable")
         if bound is not None:
             bound = replace(bound, limits=bound.limits.take(arranged))

@@ -116,7 +116,8 @@ def fill(store: TableStore, entries: Longs, rows: Rows, followed: Followed) -> N
     """Sees to the values of all rows that came, also those that were followed: they are written
     here where rows are computed of rows, else when somebody looks (coming)."""
     came = np.flatnonzero(entries[:, 2] >= 0)
-    entries = entries[came]
+    if len(came) < len(entries):
+        entries = entries.take(came, axis=0)
     if not len(entries):
         return
     if followed.computes or not any(writer.computed for writer, _ in rows.writers):
