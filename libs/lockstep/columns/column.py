@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lockstep.columns.texts import numbered
 from lockstep.events import AttributeType, InvalidEventError
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.events.objects import decode_object, encode_object
@@ -168,12 +169,7 @@ class Strings(Column):
 
     def _encode(self) -> None:
         assert self._arrow is not None
-        encoded = self._arrow.dictionary_encode()
-        indices = encoded.indices
-        if indices.null_count:
-            indices = indices.fill_null(0)
-        self._codes = indices.to_numpy(zero_copy_only=False)
-        words = encoded.dictionary
+        self._codes, words = numbered(self._arrow)
         self._words = Words(arrow=words) if len(words) else Words([""])
 
     def __len__(self) -> int:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import pyarrow as pa
+
+from lockstep.columns.texts import MANY, numbered
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar.executor import ColumnarExecutor
 from lockstep.plan import plan_of
@@ -103,6 +106,7 @@ def apps() -> list[str]:
 
 def precompile() -> None:
     """Returns when every kernel is compiled and kept."""
+    numbered(pa.array(["a", "b"] * MANY))
     for text in apps():
         executor = ColumnarExecutor(plan_of(text), start_ms=0)
         executor.run_slice(_log())

@@ -1,0 +1,53 @@
+"""Texts as codes into a dictionary: by a kernel where they are short and many are equal, as names
+and symbols are, else by Arrow."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+MANY: Final = 4096
+"""Texts for which it is worth while to have the kernel ready."""
+
+_VALUES: Final = 1024
+"""As many different ones as stay near at hand."""
+
+
+def numbered(texts: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
+    """(the code of each text, the text of each code), codes in order of first appearance; a null
+    has any code."""
+    found = _of_few_values(texts) if len(texts) >= MANY else None
+    if found is not None:
+        return found
+    encoded = texts.dictionary_encode()
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.fill_null(0)
+    return indices.to_numpy(zero_copy_only=False), encoded.dictionary
+
+
+def _of_few_values(texts: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array] | None:
+    """The same; None where a text is null or long, where many differ, and where they lie in memory
+    that is not ours."""
+    if texts.null_count or texts.type != pa.string():
+        return None
+    _, offsets, letters = texts.buffers()
+    if not (letters and offsets.is_mutable and letters.is_mutable):
+        return None
+    # Whoever reads no texts by columns needs no kernels.
+    from lockstep.columns import text_kernel as kernel
+
+    behind = letters.size - kernel.LONGEST + 1
+    if behind <= 0:
+        return None
+    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    # Eight bytes from each byte on, as one number.
+    words: Any = np.ndarray((behind,), np.uint64, letters, strides=(1,))
+    tail = np.frombuffer(letters, np.uint8)[behind:]
+    table = np.full((kernel.SLOTS, 3), -1, np.int64)
+    firsts, codes = np.empty(_VALUES, np.int64), np.empty(len(texts), np.int32)
+    count = kernel.encode(ends, words, tail, table, firsts, codes)
+    return None if count < 0 else (codes, texts.take(pa.array(firsts[:count])))
