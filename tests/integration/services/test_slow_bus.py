@@ -14,6 +14,7 @@ from lockstep.bus.nats.output_log import NatsOutputLog
 from lockstep.events import UnavailableError
 from lockstep.events.codec import EncodedEntry
 from lockstep_services.processor import runner
+from lockstep_services.processor.revise.beginning import begin
 from tests.integration.services.cluster import until
 from tests.integration.services.conftest import Start
 from tests.integration.services.test_processor import COUNT, expected, feed
@@ -60,7 +61,7 @@ async def test_a_bus_that_cannot_be_read_for_a_while_costs_no_replica_its_state(
 ) -> None:
     """Each goes on from where it was. Otherwise all fold from their revisions on at a time, and
     nobody stands by until they have caught up."""
-    read, begin = NatsInputLog.read_encoded, runner.begin
+    read = NatsInputLog.read_encoded
     refused, begun, is_away = 0, 0, False
 
     async def read_encoded(log: NatsInputLog, after: int, **wish: int) -> Sequence[EncodedEntry]:
