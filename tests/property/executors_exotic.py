@@ -115,11 +115,11 @@ def _joined(apps: Apps) -> str:
 
 
 def _circle(apps: Apps) -> str:
-    """A stream that feeds itself, read from outside."""
+    """A stream that feeds itself by a query that keeps something, read from outside."""
     name = f"C{apps.name()}"
     parts = [
         f"from S[i > 5] select s, i insert into {name};",
-        f"from {name}[i > 0] select s, i - 3 as i insert into {name};",
+        f"from {name}[i > 0]#window.length(2) select s, i - 3 as i insert into {name};",
         f"from {name} select s, count() as c insert into {apps.name()};",
         f"from {name}#window.length(2) select s, sum(i) as n insert into {apps.name()};",
     ]

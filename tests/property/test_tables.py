@@ -36,7 +36,7 @@ def test_what_is_asked_of_a_table_and_written_back(seed: int) -> None:
     event(agreeing(seed, CIRCLING))
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 2**32))
 def test_streams_that_feed_each_other(seed: int) -> None:
     """With tables that are asked on the way, and readers outside."""
