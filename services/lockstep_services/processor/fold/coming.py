@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, TypeVar
 
 from lockstep.bus import LogGoneError, begins_beyond
@@ -61,12 +62,13 @@ class Coming:
         pause the state may be another one, with a timer: a long wait ends with it, too.
         TrimmedAwayError."""
         self._resumed.clear()
+        coming = self._patiently(partial(self._read, position))
         is_promoted = self._lead.promoted.is_set()
         if is_promoted and not self._rests:
-            return await self._patiently(lambda: self._read(position))
+            return await coming
         ends = self._resumed if is_promoted else self._lead.promoted
         both = reading, waiting = (
-            asyncio.ensure_future(self._patiently(lambda: self._read(position))),
+            asyncio.ensure_future(coming),
             asyncio.ensure_future(ends.wait()),
         )
         try:
@@ -78,7 +80,7 @@ class Coming:
 
     async def is_the_end(self, position: Position) -> bool:
         """Whether a state that was restored is the one with which its layout has ended."""
-        return await self._patiently(lambda: self._ends_at(position))
+        return await self._patiently(partial(self._ends_at, position))
 
     async def keep_time(self) -> None:
         """A tick when a timer is due and nothing came; also the very first record of a new log."""
