@@ -402,13 +402,13 @@ def compared(
     return "columnar"
 
 
-def agreeing(seed: int, kinds: Sequence[Callable[[Apps], str]]) -> str:
-    """As `compared`, of an app of these kinds and a log that are drawn by the seed."""
+def agreeing(seed: int, kinds: Sequence[Callable[[Apps], str]], length: int = 40) -> str:
+    """As `compared`, of an app of these kinds and a log of that length, drawn by the seed."""
     random = Random(seed)
     text = Apps(random, kinds).app()
     note(text)
     plan = build(check(text))
-    log = entries(random, 40, in_event_time=plan.checked.is_playback)
+    log = entries(random, length, in_event_time=plan.checked.is_playback)
     return compared(plan, log, fold(plan, [log], columnar=False), random)
 
 
