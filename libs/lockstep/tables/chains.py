@@ -131,10 +131,14 @@ class Heads:
     def read(
         self, index: int, wanted: Longs, when: Longs, entries: Longs, keep: Keep | None
     ) -> Found:
-        """What reads find, each when so many writes were done (keyed_kernel.read)."""
+        """What reads find, each when so many writes were done."""
+        return one_each(self.one_each(wanted, when, entries), keep)
+
+    def one_each(self, wanted: Longs, when: Longs, entries: Longs) -> Longs:
+        """The row of each read, -1 for none (keyed_kernel.read)."""
         places = np.empty(len(wanted), np.int64)
         keyed.read(wanted, when, entries, self.heads, places)
-        return one_each(places, keep)
+        return places
 
     def move(self, index: int, left: Longs, moved: Longs) -> None:
         """Keys have new numbers: `left` are the old ones of those that are left."""

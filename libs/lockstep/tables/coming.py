@@ -36,18 +36,12 @@ class Coming:
             self._has_times = True
             self._store.held.times[self._entries[:, 2]] = self._rows.times_of(self._entries[:, 0])
 
-    def settle(self, stays: Longs) -> None:
-        """What is not written yet, of the rows in these places."""
-        if not (self._left or not self._has_times):
-            return
-        own = self._entries
-        stay = np.zeros(len(self._store.held.times), np.bool_)
-        stay[stays] = True
-        entries = own.take(np.flatnonzero(stay[own[:, 2]]), axis=0)
+    def settle(self, stay: Longs) -> None:
+        """What is not written yet, of the rows that these entries brought."""
         for attribute in self._left:
-            self._put(attribute, entries)
+            self._put(attribute, stay)
         if not self._has_times:
-            self._store.held.times[entries[:, 2]] = self._rows.times_of(entries[:, 0])
+            self._store.held.times[stay[:, 2]] = self._rows.times_of(stay[:, 0])
 
     def _put(self, attribute: int, entries: Longs) -> None:
         """Values of the rows of some entries."""

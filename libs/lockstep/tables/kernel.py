@@ -40,6 +40,14 @@ class Writes(NamedTuple):
     changed: Any
 
 
+class Numbers(NamedTuple):
+    """The `number` of each row by place, which is its order of arrival. `totals`: the next number,
+    the rows, the most there ever were."""
+
+    number: Any
+    totals: Any
+
+
 class Asked(NamedTuple):
     """Of foretold writes, which look in one `index`: by key the `moment` of asking at which one
     looked there last (-1: none did), and the last row that was `seen` then. Empty where nothing is
@@ -305,22 +313,43 @@ def chain(index: int, key: int, links: Any) -> Any:
     return found
 
 
+@part
+def number_row(numbers: Any, old: int, new: int) -> None:
+    """Numbers a new row behind all others, and a changed one as it was."""
+    totals = numbers.totals
+    if old == -1:
+        numbers.number[new] = totals[0]
+        totals[0] += 1
+        totals[1] += 1
+        totals[2] = max(totals[2], totals[1])
+    elif new == -1:
+        totals[1] -= 1
+    else:
+        numbers.number[new] = numbers.number[old]
+
+
 @lent
-def number_rows(entries: Any, number: Any, counts: Any, peaks: Any) -> None:
-    """Numbers new rows behind all others, and changed ones as they were. `counts`: the next number,
-    the rows, the most there ever were; `peaks` gets the latter as it was at each change."""
+def number_rows(entries: Any, numbers: Any) -> None:
+    """Numbers the rows that came."""
     for j in range(len(entries)):
-        old, new = entries[j, 1], entries[j, 2]
-        if old == -1:
-            number[new] = counts[0]
-            counts[0] += 1
-            counts[1] += 1
-        elif new == -1:
-            counts[1] -= 1
-        else:
-            number[new] = number[old]
-        counts[2] = max(counts[2], counts[1])
-        peaks[j] = counts[2]
+        number_row(numbers, entries[j, 1], entries[j, 2])
+
+
+@lent
+def settle(entries: Any, gone: Any, freed: Any, lines: Any) -> Any:
+    """(how many rows went, how many came and stay): their places stand in `freed` in the order in
+    which they went, and the entries that brought them in `lines`. `gone` is by place, all false."""
+    went, stay = 0, 0
+    for j in range(len(entries)):
+        if entries[j, 1] != -1:
+            gone[entries[j, 1]] = True
+            freed[went] = entries[j, 1]
+            went += 1
+    for j in range(len(entries)):
+        if entries[j, 2] != -1 and not gone[entries[j, 2]]:
+            lines[stay] = j
+            stay += 1
+    return went, stay
 
 
 @lent

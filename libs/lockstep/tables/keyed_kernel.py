@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lockstep.columns.compiled import lent
-from lockstep.tables.kernel import DELETE, INSERT, UPSERT
+from lockstep.tables.kernel import DELETE, INSERT, UPSERT, number_row
 from lockstep.tables.program_kernel import begin, carry_on, is_made, passes
 
 
@@ -55,9 +55,17 @@ def reached(writes: Any, values: Any, heads: Any, seen: Any, places: Any) -> int
 
 @lent
 def write(
-    writes: Any, heads: Any, asked: Any, values: Any, spare: Any, entries: Any, counts: Any
+    writes: Any,
+    heads: Any,
+    asked: Any,
+    values: Any,
+    numbers: Any,
+    spare: Any,
+    entries: Any,
+    counts: Any,
 ) -> None:
-    """Makes all writes: see kernel.write; each makes one entry at most, for which there is room."""
+    """Makes all writes: see kernel.write; each makes one entry at most, for which there is room.
+    Numbers the rows that come."""
     made, used, refused = 0, 0, 0
     tests, follows, foretold = len(values.steps) > 0, len(values.kept) > 0, len(values.moments) > 0
     for i in range(len(writes.wanted)):
@@ -92,6 +100,7 @@ def write(
         if moment >= 0 and asked.moment[key] != moment:
             asked.moment[key], asked.seen[key] = moment, heads.head[key]
         heads.head[key] = new
+        number_row(numbers, old, new)
         entries[made, 0], entries[made, 1], entries[made, 2] = i, old, new
         made += 1
     counts[0], counts[1], counts[2] = made, used, refused

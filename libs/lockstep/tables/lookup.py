@@ -12,6 +12,7 @@ import numpy as np
 
 from lockstep.columns.column import Column, Longs, Mask, from_values
 from lockstep.columns.frame import Evaluate, Frame, Rows
+from lockstep.columns.keys import Ids
 from lockstep.expressions.columns import Compiler
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedOnDemand
@@ -19,7 +20,7 @@ from lockstep.siddhiql.scope import Scope
 from lockstep.streams.columns import Condition
 from lockstep.tables.chains import Found, Keep
 from lockstep.tables.meaning.conditions import compares_alike, conjuncts, equalities, reads_row
-from lockstep.tables.reading import read, scan
+from lockstep.tables.reading import has, read, scan
 from lockstep.tables.scan import MIRRORED, Bound
 from lockstep.tables.store import TableStore
 from lockstep.tables.writers import looked_in
@@ -126,14 +127,9 @@ class Lookup:
 
     def find(self, events: Frame, before: Longs) -> Found:
         """The rows for each event, when so many of the slice's writes were done."""
-        wanted = np.zeros(len(events), np.int64)
-        if self._wanted and len(events):
-            values = [value(events) for value in self._wanted]
-            wanted = self._index.ids(values, create=False)
-
         if self._wanted or not self._table.scans:
             keep = self._keep(events, self._rest)
-            return read(self._table, self._index, wanted, before, keep)
+            return read(self._table, self._index, self._looked_for(events), before, keep)
         if self._within is not None and len(events):
             bound = self._within.bound(events)
             found = scan(self._table, before, self._keep(events, self._within.rest), bound)
@@ -142,6 +138,12 @@ class Lookup:
         found = scan(self._table, before, self._keep(events, self._rest), None)
         assert found is not None
         return found
+
+    def _looked_for(self, events: Frame) -> Ids:
+        """The key of the index for each event."""
+        if not self._wanted or not len(events):
+            return np.zeros(len(events), np.int64)
+        return self._index.ids([value(events) for value in self._wanted], create=False)
 
     def _keep(self, events: Frame, rest: Condition | None) -> Keep | None:
         """What is asked of pairs beside the index or bound that found them."""
@@ -160,6 +162,10 @@ class Lookup:
 
     def contains(self, events: Frame, before: Longs) -> Mask:
         """Whether each event finds any."""
+        if self._wanted and self._rest is None and not self._keeps:
+            has_any = has(self._table, self._index, self._looked_for(events), before)
+            if has_any is not None:
+                return has_any
         found = np.zeros(len(events), np.bool_)
         found[self.find(events, before)[0]] = True
         return found

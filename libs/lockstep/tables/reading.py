@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.columns.column import Column
+from lockstep.columns.column import Column, Mask
 from lockstep.columns.compiled import plain
 from lockstep.columns.keys import Ids
-from lockstep.tables.chains import Found, Keep, one_each
+from lockstep.tables.chains import Found, Heads, Keep, one_each
 from lockstep.tables.meaning.order import bucket_mask
 from lockstep.tables.scan import Bound, Scan
 from lockstep.tables.store import Index, TableStore
@@ -36,6 +36,17 @@ def read(
     asked, when = plain(wanted, np.int64), plain(before, np.int64)
     found = table.rows.read(index.number, asked, when, table.entries, keep)
     return in_order(table, *found, when)
+
+
+def has(table: TableStore, index: Index, wanted: Ids, before: Longs) -> Mask | None:
+    """Whether each of some reads finds a row; None where that is no less work than to read."""
+    rows = table.rows
+    if not isinstance(rows, Heads) or (before[1:] < before[:-1]).any():
+        return None
+    table.make_room()
+    asked, when = plain(wanted, np.int64), plain(before, np.int64)
+    found: Mask = rows.one_each(asked, when, table.entries) >= 0
+    return found
 
 
 def scan(table: TableStore, before: Longs, keep: Keep | None, bound: Bound | None) -> Found | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,12 +36,21 @@ _FORGET_MIN = 4096
 
 @dataclass(frozen=True, eq=False)
 class Journal:
-    """What a slice changed (see kernel), where its writes stand, and the most rows there ever were
-    at each change."""
+    """What a slice changed (see kernel), where its writes stand, how many `rows` there are behind
+    it, and the most there ever were before it."""
 
     entries: Longs
     order: Order
-    peaks: Longs
+    rows: int
+    peak_before: int
+
+    @cached_property
+    def peaks(self) -> Longs:
+        """The most rows there ever were at each change."""
+        more = (self.entries[:, 2] >= 0).astype(np.int64) - (self.entries[:, 1] >= 0)
+        rows = self.rows - more.sum() + np.cumsum(more)
+        found: Longs = np.maximum(np.maximum.accumulate(rows), self.peak_before)
+        return found
 
 
 class Comes(Protocol):
@@ -52,8 +62,8 @@ class Comes(Protocol):
     def write_times(self) -> None:
         """The timestamps of all rows; once."""
 
-    def settle(self, stays: Longs) -> None:
-        """What is not written yet, of the rows in these places, which stay."""
+    def settle(self, stay: Longs) -> None:
+        """What is not written yet, of the rows that these entries brought, which stay."""
 
 
 class Index:
@@ -75,9 +85,11 @@ class Index:
         if create:
             return self.keys.assign(codes, keys)
         table = np.array([self.keys.find(key) for key in keys], np.int64)
-        found = table[codes]
+        found: Ids = table[codes]
         for column in columns:
-            found[missing(column)] = -1
+            gone = missing(column)
+            if gone is not None:
+                found[gone] = -1
         return found
 
 
@@ -102,12 +114,12 @@ class KeyHashes:
         self._hashes = self._hashes[left[left < len(self._hashes)]]
 
 
-def missing(column: Column) -> npt.NDArray[np.bool_]:
-    """Where a column has a null or NaN."""
-    gone = np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls
-    if column.values.dtype.kind == "f":
-        gone = gone | np.isnan(column.values)
-    return gone
+def missing(column: Column) -> npt.NDArray[np.bool_] | None:
+    """Where a column has a null or NaN; None for nowhere."""
+    if column.values.dtype.kind != "f":
+        return column.nulls
+    gone = np.isnan(column.values)
+    return gone if column.nulls is None else gone | column.nulls
 
 
 class TableStore:
@@ -135,18 +147,23 @@ class TableStore:
         self.hashes = KeyHashes()
         # All that is looked for is looked for in the index over these, where that can be.
         self.asked: tuple[int, ...] = ()
-        # The next number, the rows, the most there ever were.
-        self._counts = np.zeros(3, np.int64)
+        # See kernel.Numbers.
+        self._totals = np.zeros(3, np.int64)
         if primary:
             self.index(primary)
 
     def __len__(self) -> int:
-        return int(self._counts[1])
+        return int(self._totals[1])
 
     @property
     def numbers(self) -> Longs:
         """The rows' numbers by place: the order of arrival."""
         return self.held.extra(0)
+
+    @property
+    def numbering(self) -> tables.Numbers:
+        """As kernels take it, with room for all places that there are."""
+        return tables.Numbers(self.numbers, self._totals)
 
     def index(self, attributes: tuple[int, ...]) -> Index:
         """The index over these attributes, which is made if there is none; before rows come."""
@@ -186,7 +203,8 @@ class TableStore:
         for what stays."""
         for attribute in self.not_null:
             column = columns[attribute]
-            if column is not None and missing(column).any():
+            gone = None if column is None else missing(column)
+            if gone is not None and gone.any():
                 raise Unfit(f"a null in {self.schema.names[attribute]}, a key or index of a table")
 
     # --- writing ---------------------------------------------------------------------------------
@@ -195,14 +213,13 @@ class TableStore:
         """Takes over what was changed elsewhere; `keys` are those of new rows by index."""
         self.make_room()
         self.rows.follow(plain(entries, np.int64), keys)
+        tables.number_rows(plain(entries, np.int64), self.numbering)
         self.keep(entries, order, np.zeros(0, np.int64))
 
     def keep(self, entries: Longs, order: Order, spare: Longs) -> None:
         """The journal of what was written; `spare` are places that it did not need."""
         self._spare = spare
-        peaks = np.zeros(len(entries), np.int64)
-        tables.number_rows(entries, self.numbers, self._counts, peaks)
-        self.journal = Journal(entries, order, peaks)
+        self.journal = Journal(entries, order, len(self), self.peak_before)
 
     def new_places(self, count: int) -> Longs:
         """Places for rows that come."""
@@ -240,14 +257,16 @@ class TableStore:
         """The slice is done: old versions of rows may be forgotten."""
         journal, self.journal = self.journal, None
         coming, self.coming = self.coming, None
-        self.peak_before = int(self._counts[2])
+        self.peak_before = int(self._totals[2])
         if journal is None:
             return
-        old, new = journal.entries[:, 1], journal.entries[:, 2]
+        entries = plain(journal.entries, np.int64)
+        gone = np.zeros(len(self.held.times), np.bool_)
+        freed, lines = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
+        went, stay = tables.settle(entries, gone, freed, lines)
         if coming is not None:
-            none = np.zeros(len(self.held.times), np.bool_)
-            coming.settle(_staying(old, new, none))
-        self.held.places.give_back(np.concatenate([old[old >= 0], self._spare]))
+            coming.settle(entries.take(lines[:stay], axis=0))
+        self.held.places.give_back(np.concatenate([freed[:went], self._spare]))
         self._spare = np.zeros(0, np.int64)
         for index in self.indexes[1:]:
             left = _forget_keys(index, self.rows)
@@ -271,7 +290,7 @@ class TableStore:
         places alone where they are given."""
         places = self.places() if places is None else places
         events = events_of(self.held, places).events()
-        return (int(self._counts[2]), [(event.timestamp_ms, event.data) for event in events])
+        return (int(self._totals[2]), [(event.timestamp_ms, event.data) for event in events])
 
     def load(self, state: Any) -> None:
         peak, rows = state
@@ -283,7 +302,7 @@ class TableStore:
             entries = np.stack([writes, np.full(len(times), -1, np.int64), places], axis=1)
             keys = self.keys_of(columns, len(times))
             self.follow(entries, keys, Order(writes))
-        self._counts[2] = self.peak_before = peak
+        self._totals[2] = self.peak_before = peak
         self.journal = None
 
     def keys_of(self, columns: Sequence[Column], count: int) -> Longs:
@@ -292,14 +311,6 @@ class TableStore:
         for index in self.indexes[1:]:
             keys[index.number] = index.ids([columns[i] for i in index.attributes], create=True)
         return keys
-
-
-def _staying(old: Longs, new: Longs, gone: npt.NDArray[np.bool_]) -> Longs:
-    """The places of rows that came and stay; `gone` is by place, all false."""
-    gone[old[old >= 0]] = True
-    came = new[new >= 0]
-    found: Longs = came[~gone[came]]
-    return found
 
 
 def _forget_keys(index: Index, rows: Chains | Heads) -> Longs | None:

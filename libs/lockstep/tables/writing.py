@@ -58,7 +58,9 @@ def write(table: TableStore, writes: tables.Writes, order: Order, followed: Foll
         if done == len(order):
             break
         entries = np.concatenate([entries, np.zeros((len(entries) + len(table), 3), np.int64)])
-    table.keep(entries[: counts[0]].copy(), order, spare[counts[1] :])
+    entries = entries[: counts[0]].copy()
+    tables.number_rows(entries, table.numbering)
+    table.keep(entries, order, spare[counts[1] :])
     return int(counts[2])
 
 
@@ -77,6 +79,7 @@ def write_by_key(
     spare = table.new_places(len(order))
     heads, keys = table.rows.heads, len(table.rows.heads.head) if followed.foretells else 0
     asked = keyed.Asked(np.full(keys, -1, np.int64), np.full(keys, -1, np.int64))
-    keyed.write(writes, heads, asked, followed.values(), spare, entries, counts)
+    values, numbers = followed.values(), table.numbering
+    keyed.write(writes, heads, asked, values, numbers, spare, entries, counts)
     table.keep(entries[: counts[0]], order, spare[counts[1] :])
     return int(counts[2])

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.columns.order import Order
 from lockstep.tables import kernel as tables
 from lockstep.tables.program_kernel import Values
+from lockstep.tables.store import Journal
 from tests.unit.columns.flows import longs
 
 ALL, BY_KEY = 0, 1
@@ -143,10 +145,22 @@ def test_what_was_changed_elsewhere_is_followed() -> None:
 def test_numbers_and_the_most_rows_there_ever_were() -> None:
     """A changed row keeps its number."""
     _, entries, _ = made(-1)
-    number, counts, peaks = np.zeros(12, np.int64), longs(5, 0, 0), np.zeros(7, np.int64)
-    tables.number_rows(np.array(entries), number, counts, peaks)
-    assert number[:5].tolist() == [5, 6, 7, 5, 6]
-    assert (counts.tolist(), peaks.tolist()) == ([8, 1, 3], [1, 2, 3, 3, 3, 3, 3])
+    numbers = tables.Numbers(np.zeros(12, np.int64), longs(5, 0, 0))
+    tables.number_rows(np.array(entries), numbers)
+    assert numbers.number[:5].tolist() == [5, 6, 7, 5, 6]
+    assert numbers.totals.tolist() == [8, 1, 3]
+    journal = Journal(np.array(entries), Order(np.arange(7)), 1, 0)
+    assert journal.peaks.tolist() == [1, 2, 3, 3, 3, 3, 3]
+
+
+def test_what_is_left_of_a_slice() -> None:
+    """Places that are free again, in the order in which they went; rows that came and stay."""
+    _, entries, _ = made(-1)
+    gone, freed, lines = np.zeros(12, np.bool_), np.zeros(7, np.int64), np.zeros(7, np.int64)
+    went, stay = tables.settle(np.array(entries), gone, freed, lines)
+    old, new = np.array(entries).T[1:]
+    assert freed[:went].tolist() == old[old >= 0].tolist()
+    assert set(new[lines[:stay]].tolist()) == set(new[new >= 0].tolist()) - set(old.tolist())
 
 
 def test_values_that_rows_keep() -> None:

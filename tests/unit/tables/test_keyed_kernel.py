@@ -8,7 +8,7 @@ import numpy as np
 
 from lockstep.tables import keyed_kernel as keyed
 from lockstep.tables import program_kernel as machine
-from lockstep.tables.kernel import DELETE, INSERT, UPDATE, UPSERT
+from lockstep.tables.kernel import DELETE, INSERT, UPDATE, UPSERT, Numbers
 from tests.unit.columns.flows import longs
 from tests.unit.tables.test_kernel import UNSEEN
 
@@ -17,7 +17,12 @@ STEPS = ((INSERT, 0), (INSERT, 0), (UPDATE, 1), (UPSERT, 1), (UPDATE, 0), (DELET
 MADE = [[0, -1, 0], [3, -1, 1], [4, 0, 2], [5, 2, -1], [6, -1, 3]]
 
 
-def made() -> tuple[keyed.Heads, Any, list[int]]:
+def unnumbered() -> Numbers:
+    """Room for nine rows."""
+    return Numbers(np.zeros(9, np.int64), np.zeros(3, np.int64))
+
+
+def made(numbers: Numbers | None = None) -> tuple[keyed.Heads, Any, list[int]]:
     """(heads of two keys behind the steps, the entries, what was counted)."""
     heads = keyed.Heads(np.full(2, -1, np.int64), np.full(9, -1, np.int64))
     keys = longs(*(key for _, key in STEPS))
@@ -25,13 +30,17 @@ def made() -> tuple[keyed.Heads, Any, list[int]]:
     entries, counts = np.zeros((9, 3), np.int64), longs(0, 0, 0)
     values = UNSEEN._replace(owner=writers)
     writes, asked = keyed.KeyedWrites(KINDS, keys, keys), keyed.Asked(longs(), longs())
-    keyed.write(writes, heads, asked, values, np.arange(9), entries, counts)
+    numbered = numbers or unnumbered()
+    keyed.write(writes, heads, asked, values, numbered, np.arange(9), entries, counts)
     return heads, entries[: counts[0]], counts.tolist()
 
 
 def test_a_key_has_one_row() -> None:
     """An insert of a key that is taken is refused; an update of one that is free does nothing."""
-    heads, entries, counts = made()
+    numbers = unnumbered()
+    heads, entries, counts = made(numbers)
+    assert numbers.number[:4].tolist() == [0, 1, 0, 2]
+    assert numbers.totals.tolist() == [3, 2, 2]
     assert entries.tolist() == MADE
     assert counts == [5, 4, 1]
     assert heads.head.tolist() == [3, 1]
@@ -84,6 +93,6 @@ def test_foretold_writes_see_the_row_that_was_there_when_their_chunk_asked() -> 
     keys, entries, counts = longs(0, 0, 0), np.zeros((3, 3), np.int64), longs(0, 0, 0)
     writes = keyed.KeyedWrites(longs(INSERT), keys, keys)
     asked = keyed.Asked(longs(-1), longs(-1))
-    keyed.write(writes, heads, asked, values, np.arange(3), entries, counts)
+    keyed.write(writes, heads, asked, values, unnumbered(), np.arange(3), entries, counts)
     assert entries[: counts[0]].tolist() == [[0, -1, 0]]
     assert counts.tolist() == [1, 1, 1]
