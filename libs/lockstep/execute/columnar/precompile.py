@@ -72,6 +72,11 @@ def _aggregates(source: str = "") -> str:
     return ", ".join(f"{call} as a{n}" for n, call in enumerate(calls))
 
 
+_TOGETHER: Final = 50
+"""Records whose events came as one chunk; those behind them have chunks of one event each, with a
+time of its own."""
+
+
 def apps() -> list[str]:
     """Texts that between them touch every kernel."""
     queries = []
@@ -124,8 +129,9 @@ def _log() -> list[LogEntry]:
             stream = "R"
         else:
             data, stream = (key, wave, n, n % 5, wave / 2, now), "S"
-        chunk = (InputEvent(now, data), InputEvent(now, data))
-        made.append(LogEntry(n + 1, EventsRecord(stream, now, (chunk,))))
+        events = InputEvent(now, data), InputEvent(now + (n >= _TOGETHER), data)
+        chunks = (events,) if n < _TOGETHER else tuple((each,) for each in events)
+        made.append(LogEntry(n + 1, EventsRecord(stream, now, chunks)))
     return made
 
 

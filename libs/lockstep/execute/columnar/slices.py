@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Longs, Mask, Unfit, from_arrow
+from lockstep.columns.compiled import plain as plain_array
 from lockstep.columns.frame import Times
 from lockstep.columns.lazy import LazyColumns
 from lockstep.columns.moves import Clock, Moves
@@ -21,6 +22,7 @@ from lockstep.events import AttributeType, Position, StreamSchema
 from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.columns import EventColumns, arrow_schema, numbers
+from lockstep.execute.columnar import slices_kernel as kernel
 from lockstep.execute.reference.deduplication import SeenIds
 
 
@@ -190,37 +192,46 @@ def _add_plainly(reading: _Reading) -> None:
     firsts = np.array(plain.firsts, np.int64)
     rows = np.array([header.batch.rows for header in plain.headers], np.int64)
     clocks = _move_walls(reading, [header.clock_ms for header in plain.headers], firsts)
-    begins = np.cumsum(rows) - rows
-    moments = np.repeat(firsts + 3 - 2 * begins, rows)
-    moments += 2 * np.arange(len(moments), dtype=np.int64)
     stamps = [batch.column(batch.num_columns - 1) for batch in plain.batches]
     times = numbers(stamps[0] if len(stamps) == 1 else pa.concat_arrays(stamps))
-    if reading.clock.is_playback:
-        given = np.array([header.has_timestamps for header in plain.headers], np.bool_)
-        now = _heard(reading, times, moments, None if given.all() else np.repeat(given, rows))
-    else:
-        now = np.repeat(clocks, rows)
+    laid = _laid(reading, plain, rows, clocks, plain_array(times, np.int64))
     streams: dict[str, list[int]] = {}
     for number, header in enumerate(plain.headers):
         streams.setdefault(header.stream, []).append(number)
     for stream, records in streams.items():
-        whole = _Part(plain.batches, times, _ones(len(times)), moments, now)
+        batches, own = plain.batches, laid
         if len(streams) > 1:
-            whole = _some_records(whole, records, rows)
-        reading.parts.setdefault(stream, []).append(whole)
+            batches = [plain.batches[number] for number in records]
+            own = _picked(laid, rows, np.array(records, np.int64))
+        part = _Part(batches, own.times, _ones(len(own.times)), own.moments, own.now)
+        reading.parts.setdefault(stream, []).append(part)
 
 
-def _some_records(whole: _Part, records: Sequence[int], rows: Longs) -> _Part:
-    is_one = np.zeros(len(rows), np.bool_)
-    is_one[records] = True
-    events = np.flatnonzero(np.repeat(is_one, rows))
-    return _Part(
-        [whole.batches[number] for number in records],
-        whole.times[events],
-        _ones(len(events)),
-        whole.moments[events],
-        whole.now[events],
-    )
+def _laid(
+    reading: _Reading, plain: _Plain, rows: Longs, clocks: Longs, times: Longs
+) -> kernel.Laid:
+    """All events of the records, whose clock moves by what is heard of them in playback."""
+    clock = reading.clock
+    heard = np.zeros(len(rows), np.bool_)
+    if clock.is_playback:
+        heard[:] = [header.has_timestamps for header in plain.headers]
+        clocks = np.full(len(rows), clock.now, np.int64)
+    laid = kernel.Laid(times, np.empty_like(times), np.empty_like(times))
+    firsts = np.array(plain.firsts, np.int64)
+    kernel.lay(rows, firsts, clocks, heard, laid)
+    if clock.is_playback:
+        clock.now = int(laid.now[-1])
+        moves = slice(None) if heard.all() else np.repeat(heard, rows)
+        reading.move_moments.append(laid.moments[moves] - 1)
+        reading.move_clocks.append(laid.now[moves])
+    return laid
+
+
+def _picked(laid: kernel.Laid, rows: Longs, records: Longs) -> kernel.Laid:
+    """The events of some records."""
+    own = kernel.Laid(*(np.empty(int(rows[records].sum()), np.int64) for _ in laid))
+    kernel.pick(laid, np.cumsum(rows) - rows, rows, records, own)
+    return own
 
 
 @lru_cache(maxsize=1024)
@@ -338,17 +349,13 @@ def _untyped(record: EventColumns, schema: StreamSchema) -> str:
     return ""
 
 
-def _heard(reading: _Reading, last: Longs, moments: Longs, given: Mask | None = None) -> Longs:
-    """The app clock of playback at each chunk, which the `last` event of a chunk moves where its
-    sender gave times (None: all did)."""
+def _heard(reading: _Reading, last: Longs, moments: Longs) -> Longs:
+    """The app clock of playback at each chunk, which the `last` event of a chunk moves."""
     clock = reading.clock
-    heard = last if given is None else np.where(given, last, clock.now)
-    now: Longs = np.maximum.accumulate(heard)
-    if int(now[0]) < clock.now:
-        now = np.maximum(now, clock.now)
+    now: Longs = np.maximum(np.maximum.accumulate(last), clock.now)
     clock.now = int(now[-1])
-    reading.move_moments.append(moments - 1 if given is None else moments[given] - 1)
-    reading.move_clocks.append(now if given is None else now[given])
+    reading.move_moments.append(moments - 1)
+    reading.move_clocks.append(now)
     return now
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from lockstep.columns.moves import Clock
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
+from lockstep.execute.columnar import slices_kernel as kernel
 from lockstep.execute.columnar.slices import Slice, read_slice
 from lockstep.execute.encoding import encoded
 from lockstep.execute.reference.deduplication import SeenIds
 from lockstep.siddhiql import check
+from tests.unit.columns.flows import longs
 
 SCHEMAS = check(
     "define stream S (i int); define stream R (i int); from S select i insert into Out;"
@@ -97,3 +100,15 @@ def test_it_is_the_same_one_by_one(is_playback: bool) -> None:
         for name in ("moves", "walls"):
             moved = [clock for part in parts for clock in getattr(part, name).clock.tolist()]
             assert getattr(whole, name).clock.tolist() == moved
+
+
+def test_records_are_laid_out_and_picked() -> None:
+    """The clock of a record is the least; events move it where they are heard."""
+    rows, heard = longs(2, 1, 2), np.array([True, False, True])
+    laid = kernel.Laid(longs(7, 6, 9, 8, 11), longs(0, 0, 0, 0, 0), longs(0, 0, 0, 0, 0))
+    kernel.lay(rows, longs(0, 6, 10), longs(5, 5, 5), heard, laid)
+    assert laid.moments.tolist() == [3, 5, 9, 13, 15]
+    assert laid.now.tolist() == [7, 7, 7, 8, 11]
+    own = kernel.Laid(longs(0, 0, 0), longs(0, 0, 0), longs(0, 0, 0))
+    kernel.pick(laid, longs(0, 2, 3), rows, longs(1, 2), own)
+    assert [each.tolist() for each in own] == [[9, 8, 11], [9, 13, 15], [7, 8, 11]]
