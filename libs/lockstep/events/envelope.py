@@ -144,6 +144,8 @@ _DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
     Kind.WRITE: msgspec.msgpack.Decoder(WriteHeader),
     Kind.BUNDLE: msgspec.msgpack.Decoder(BundleHeader),
 }
+_KINDS: Final = {kind.value: (kind, decoder) for kind, decoder in _DECODERS.items()}
+"""By number: an enumeration takes longer to find its members than a header to be read."""
 _EXTRAS: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.int64(),
     "event_id": pa.string(),
@@ -191,12 +193,16 @@ def taken_apart(payload: bytes) -> tuple[Kind, Any, pa.Buffer]:
             f"a record of format version {version}; this release reads version {FORMAT_VERSION}",
             hint="upgrade this node to the release that wrote it",
         )
+    known = _KINDS.get(kind)
+    if known is None:
+        raise CodecError(f"a damaged record: {kind} is no kind of record")
     start = _PREFIX.size
     try:
-        header = _DECODERS[Kind(kind)].decode(memoryview(payload)[start : start + size])
-    except (ValueError, KeyError) as error:
+        header = known[1].decode(memoryview(payload)[start : start + size])
+    except ValueError as error:
         raise CodecError(f"a damaged record: {error}") from error
-    return Kind(kind), header, pa.py_buffer(payload)[start + padded(size) :]
+    body = pa.py_buffer(payload)
+    return known[0], header, body.slice(min(start + padded(size), body.size))
 
 
 @lru_cache(maxsize=1024)
@@ -233,7 +239,7 @@ def read_whole(body: pa.Buffer, part: Batch) -> pa.RecordBatch:
     """The same as one batch, the extra columns last. Errors: CodecError."""
     try:
         schema = _wire_schema(part.codes, part.names, part.extras)
-        batch = pa.ipc.read_record_batch(body[: part.size_bytes], schema)
+        batch = pa.ipc.read_record_batch(body.slice(0, part.size_bytes), schema)
         batch.validate()
     except (pa.ArrowException, EOFError, OSError, KeyError, ValueError) as error:
         raise CodecError(f"a damaged record: {error}") from error

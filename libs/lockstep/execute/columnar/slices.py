@@ -194,44 +194,49 @@ def _add_plainly(reading: _Reading) -> None:
     clocks = _move_walls(reading, [header.clock_ms for header in plain.headers], firsts)
     stamps = [batch.column(batch.num_columns - 1) for batch in plain.batches]
     times = numbers(stamps[0] if len(stamps) == 1 else pa.concat_arrays(stamps))
-    laid = _laid(reading, plain, rows, clocks, plain_array(times, np.int64))
     streams: dict[str, list[int]] = {}
     for number, header in enumerate(plain.headers):
         streams.setdefault(header.stream, []).append(number)
-    for stream, records in streams.items():
-        batches, own = plain.batches, laid
-        if len(streams) > 1:
-            batches = [plain.batches[number] for number in records]
-            own = _picked(laid, rows, np.array(records, np.int64))
-        part = _Part(batches, own.times, _ones(len(own.times)), own.moments, own.now)
+    begins, bounds = _places_of(list(streams.values()), rows)
+    laid = _laid(reading, plain, rows, clocks, begins, plain_array(times, np.int64))
+    for number, (stream, records) in enumerate(streams.items()):
+        own = slice(bounds[number], bounds[number + 1])
+        batches = [plain.batches[record] for record in records]
+        ones = _ones(own.stop - own.start)
+        part = _Part(batches, laid.times[own], ones, laid.moments[own], laid.now[own])
         reading.parts.setdefault(stream, []).append(part)
 
 
+def _places_of(streams: Sequence[Sequence[int]], rows: Longs) -> tuple[Longs, list[int]]:
+    """(where the events of each record begin, if those of a stream lie together; where each stream
+    begins, and the end)."""
+    arranged = np.concatenate([np.array(records, np.int64) for records in streams])
+    ends = np.cumsum(rows[arranged])
+    begins = np.empty_like(rows)
+    begins[arranged] = ends - rows[arranged]
+    lengths = np.cumsum([len(records) for records in streams])
+    return begins, [0, *ends[lengths - 1].tolist()]
+
+
 def _laid(
-    reading: _Reading, plain: _Plain, rows: Longs, clocks: Longs, times: Longs
+    reading: _Reading, plain: _Plain, rows: Longs, clocks: Longs, begins: Longs, times: Longs
 ) -> kernel.Laid:
     """All events of the records, whose clock moves by what is heard of them in playback."""
-    clock = reading.clock
+    clock, count = reading.clock, len(times)
     heard = np.zeros(len(rows), np.bool_)
     if clock.is_playback:
         heard[:] = [header.has_timestamps for header in plain.headers]
         clocks = np.full(len(rows), clock.now, np.int64)
-    laid = kernel.Laid(times, np.empty_like(times), np.empty_like(times))
+    laid = kernel.Laid(*(np.empty(count, np.int64) for _ in kernel.Laid._fields))
+    moves = int(rows[heard].sum())
+    moved = kernel.Moved(np.empty(moves, np.int64), np.empty(moves, np.int64))
     firsts = np.array(plain.firsts, np.int64)
-    kernel.lay(rows, firsts, clocks, heard, laid)
-    if clock.is_playback:
-        clock.now = int(laid.now[-1])
-        moves = slice(None) if heard.all() else np.repeat(heard, rows)
-        reading.move_moments.append(laid.moments[moves] - 1)
-        reading.move_clocks.append(laid.now[moves])
+    kernel.lay(rows, firsts, clocks, heard, begins, times, laid, moved)
+    if moves:
+        clock.now = int(moved.clocks[-1])
+        reading.move_moments.append(moved.moments)
+        reading.move_clocks.append(moved.clocks)
     return laid
-
-
-def _picked(laid: kernel.Laid, rows: Longs, records: Longs) -> kernel.Laid:
-    """The events of some records."""
-    own = kernel.Laid(*(np.empty(int(rows[records].sum()), np.int64) for _ in laid))
-    kernel.pick(laid, np.cumsum(rows) - rows, rows, records, own)
-    return own
 
 
 @lru_cache(maxsize=1024)

@@ -15,30 +15,32 @@ class Laid(NamedTuple):
     now: Any
 
 
+class Moved(NamedTuple):
+    """When the app clock moves, and what to."""
+
+    moments: Any
+    clocks: Any
+
+
 @lent
-def lay(rows: Any, firsts: Any, clocks: Any, heard: Any, laid: Any) -> None:
-    """Moments of the events of records, of which each has so many `rows` and a first moment, and
-    the clock. It stands at a record's own clock at least, and moves with the events of those that
-    are `heard`."""
-    at = 0
+def lay(
+    rows: Any, firsts: Any, clocks: Any, heard: Any, begins: Any, times: Any, laid: Any, moved: Any
+) -> None:
+    """Lays the events of records, of which each has so many `rows`, a first moment, and a place
+    where its events begin. The clock stands at a record's own clock at least. The events of records
+    that are `heard` move it, and `moved` has room for them."""
+    event, moves = 0, 0
     now = clocks[0]
     for record in range(len(rows)):
         now = max(now, clocks[record])
-        moment, moves = firsts[record] + 3, heard[record]
+        moment, place, hears = firsts[record] + 3, begins[record], heard[record]
         for _ in range(rows[record]):
-            if moves:
-                now = max(now, laid.times[at])
-            laid.moments[at], laid.now[at] = moment, now
+            time = times[event]
+            if hears:
+                now = max(now, time)
+                moved.moments[moves], moved.clocks[moves] = moment - 1, now
+                moves += 1
+            laid.times[place], laid.moments[place], laid.now[place] = time, moment, now
             moment += 2
-            at += 1
-
-
-@lent
-def pick(laid: Any, begins: Any, rows: Any, records: Any, found: Any) -> None:
-    """The events of some records, which begin there and have so many rows."""
-    at = 0
-    for record in records:
-        for event in range(begins[record], begins[record] + rows[record]):
-            found.times[at], found.moments[at] = laid.times[event], laid.moments[event]
-            found.now[at] = laid.now[event]
-            at += 1
+            event += 1
+            place += 1

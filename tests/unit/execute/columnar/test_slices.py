@@ -102,13 +102,15 @@ def test_it_is_the_same_one_by_one(is_playback: bool) -> None:
             assert getattr(whole, name).clock.tolist() == moved
 
 
-def test_records_are_laid_out_and_picked() -> None:
+def test_records_are_laid_out_stream_by_stream() -> None:
     """The clock of a record is the least; events move it where they are heard."""
     rows, heard = longs(2, 1, 2), np.array([True, False, True])
-    laid = kernel.Laid(longs(7, 6, 9, 8, 11), longs(0, 0, 0, 0, 0), longs(0, 0, 0, 0, 0))
-    kernel.lay(rows, longs(0, 6, 10), longs(5, 5, 5), heard, laid)
-    assert laid.moments.tolist() == [3, 5, 9, 13, 15]
-    assert laid.now.tolist() == [7, 7, 7, 8, 11]
-    own = kernel.Laid(longs(0, 0, 0), longs(0, 0, 0), longs(0, 0, 0))
-    kernel.pick(laid, longs(0, 2, 3), rows, longs(1, 2), own)
-    assert [each.tolist() for each in own] == [[9, 8, 11], [9, 13, 15], [7, 8, 11]]
+    laid = kernel.Laid(*(np.zeros(5, np.int64) for _ in range(3)))
+    moved = kernel.Moved(np.zeros(4, np.int64), np.zeros(4, np.int64))
+    times, begins = longs(7, 6, 9, 8, 11), longs(0, 4, 2)
+    kernel.lay(rows, longs(0, 6, 10), longs(5, 5, 5), heard, begins, times, laid, moved)
+    assert laid.times.tolist() == [7, 6, 8, 11, 9]
+    assert laid.moments.tolist() == [3, 5, 13, 15, 9]
+    assert laid.now.tolist() == [7, 7, 8, 11, 7]
+    assert moved.moments.tolist() == [2, 4, 12, 14]
+    assert moved.clocks.tolist() == [7, 7, 8, 11]
