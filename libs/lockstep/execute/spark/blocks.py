@@ -32,6 +32,9 @@ KEPT_TIMES: Final = 4
 """Nor is memory of more than so many times the size of what is written next."""
 
 ALIGNMENT = 64
+_PADDING: Final = memoryview(bytes(ALIGNMENT))
+PIECES_MAX: Final = 1_000
+"""That one call of the system writes: it takes 1,024."""
 
 
 class Block(msgspec.Struct, array_like=True, frozen=True):
@@ -94,26 +97,19 @@ class Holder:
     def put(self, parts: Sequence[Buffer | Writing], *, shared: bool) -> Block:
         """The parts as a block. The one in front of it, if it is still read, stays as it is."""
         if shared and any(map(callable, parts)):
-            return self._put(parts)
+            return self._put(lambda file: [_written(part, file) for part in parts])
         views = [memoryview(_whole(part)).cast("B") for part in parts]
         if shared and sum(padded(view.nbytes) for view in views) > INLINE_MAX_BYTES:
-            return self._put(views)
+            return self._put(lambda file: file.write_all(views))
         self.close()
         pieces = [bytes(view) + bytes(padded(view.nbytes) - view.nbytes) for view in views]
         return Block([view.nbytes for view in views], inline=b"".join(pieces))
 
-    def _put(self, parts: Sequence[Buffer | Writing]) -> Block:
+    def _put(self, write: Callable[[_File], list[int]]) -> Block:
+        """What is written, which gives the sizes of the parts."""
         memory = self._taken()
         file = _File(memory.descriptor)
-        sizes = []
-        for part in parts:
-            start = file.size_bytes
-            if callable(part):
-                part(file)
-            else:
-                file.write(part)
-            sizes.append(file.size_bytes - start)
-            file.size_bytes = start + padded(sizes[-1])
+        sizes = write(file)
         if file.size_bytes > memory.size_bytes:
             os.ftruncate(memory.descriptor, file.size_bytes)
             memory.size_bytes = file.size_bytes
@@ -164,8 +160,38 @@ class _File:
             self.size_bytes += written
         return size
 
+    def write_all(self, parts: Sequence[memoryview]) -> list[int]:
+        """All parts, each padded, with few calls of the system: records may be small and many.
+        Their sizes."""
+        pieces: list[Any] = []
+        for part in parts:
+            pieces.append(part)
+            rest = padded(part.nbytes) - part.nbytes
+            if rest:
+                pieces.append(_PADDING[:rest])
+        for first in range(0, len(pieces), PIECES_MAX):
+            some = pieces[first : first + PIECES_MAX]
+            written = os.pwritev(self._descriptor, some, self.size_bytes)
+            self.size_bytes += written
+            for piece in some if written < sum(map(len, some)) else ():
+                self.write(piece[written:])
+                written = max(0, written - len(piece))
+        return [part.nbytes for part in parts]
+
     def flush(self) -> None:
         """Nothing waits here."""
+
+
+def _written(part: Buffer | Writing, file: _File) -> int:
+    """Writes a part, and gives its size."""
+    start = file.size_bytes
+    if callable(part):
+        part(file)
+    else:
+        file.write(part)
+    size = file.size_bytes - start
+    file.size_bytes = start + padded(size)
+    return size
 
 
 def _whole(part: Buffer | Writing) -> Buffer:

@@ -57,6 +57,24 @@ shares = pytest.mark.skipif(
 )
 
 
+@shares
+@pytest.mark.parametrize("most_bytes", [None, 1, 64, 10_001])
+def test_many_small_parts(monkeypatch: pytest.MonkeyPatch, most_bytes: int | None) -> None:
+    """More than one call of the system takes; and the system may write less than it was given."""
+
+    def some(descriptor: int, pieces: list[memoryview], at: int) -> int:
+        return os.pwrite(descriptor, b"".join(pieces)[:most_bytes], at)
+
+    if most_bytes is not None:
+        monkeypatch.setattr(os, "pwritev", some)
+    parts = [bytes([n % 251]) * (n % 200) for n in range(3 * blocks.PIECES_MAX)]
+    holder = blocks.Holder()
+    block = holder.put(parts, shared=True)
+    assert block.path is not None
+    assert [bytes(part) for part in blocks.Reader().get(block)] == parts
+    holder.close()
+
+
 def memory_of(block: blocks.Block) -> int:
     """The system's number for it."""
     assert block.path is not None
