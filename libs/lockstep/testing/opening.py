@@ -18,6 +18,8 @@ EXECUTORS: Final = {
     "spark": "lockstep.execute.spark:SparkExecutor",
 }
 """Where each is made, as `package.module:name`."""
+_FLEET: Final = "lockstep.testing.observed_fleet:ObservedFleet"
+"""It loads Arrow, as executors do."""
 
 
 def open_executor(
@@ -36,6 +38,5 @@ def open_executor(
 
 def open_fleet(executor: str, fleet: FleetPlan, start_ms: int) -> ObservedExecutor:
     """The same for an app in several partitions."""
-    from lockstep.testing.observed_fleet import ObservedFleet  # it loads Arrow, as executors do
-
-    return ObservedFleet(fleet, partial(open_executor, executor, start_ms=start_ms, inner=True))
+    make: Callable[..., ObservedExecutor] = resolve_name(_FLEET)
+    return make(fleet, partial(open_executor, executor, start_ms=start_ms, inner=True))
