@@ -80,18 +80,22 @@ def allowed(events: int) -> int:
 
 class Meter:
     """Counts what an engine does. `step` is another number for each chunk of the log and each timer
-    that fires: what is counted begins anew then."""
+    that fires: what is counted begins anew then. `rows` are those that any step may bring to a
+    place, and `depth` is how often a stream may feed itself."""
 
-    __slots__ = ("_events", "step")
+    __slots__ = ("_events", "depth", "rows", "step")
 
     def __init__(self) -> None:
         self.step = 0
         self._events = 0
+        self.rows, self.depth = _Process.limits.event_rows, _Process.limits.feedback_depth
 
     def next(self, events: int) -> None:
         """Another chunk of so many events; another timer (0)."""
         self.step += 1
         self._events = events
+        found = _Process.limits
+        self.rows, self.depth = found.event_rows, found.feedback_depth
 
     def allowed(self) -> int:
         """The rows that this step may bring to each place."""
@@ -99,22 +103,23 @@ class Meter:
 
 
 class RowCount:
-    """The rows of one place (a stream or a join) within a step."""
+    """The rows of one place within a step. A stream counts for itself (reference.junction)."""
 
-    __slots__ = ("_meter", "_rows", "_step")
+    __slots__ = ("_meter", "_place", "_rows", "_step")
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, place: str) -> None:
         self._meter = meter
+        self._place = place
         self._step = -1
         self._rows = 0
 
-    def add(self, rows: int, place: str) -> None:
+    def add(self, rows: int) -> None:
         """So many more rows. LimitError."""
-        if self._step != self._meter.step:
-            self._step, self._rows = self._meter.step, 0
-        self._rows += rows
-        if self._rows > _Process.limits.event_rows and self._rows > self._meter.allowed():
-            raise too_many_rows(place)
+        if self._step == self._meter.step:
+            rows += self._rows
+        self._step, self._rows = self._meter.step, rows
+        if rows > self._meter.rows and rows > self._meter.allowed():
+            raise too_many_rows(self._place)
 
 
 RECURSION_MIN: Final = 6_000

@@ -169,6 +169,12 @@ class Engine:
         """
         if clock_ms > self.now:
             self.now = clock_ms
+        head = self.app_timers.head()
+        if head is not None and head[0] <= self.now:
+            self._fire_due()
+
+    def _fire_due(self) -> None:
+        """All timers of the app clock that are due."""
         for _ in range(limits().event_rows + 1):
             head = self.app_timers.head()
             if head is None or head[0] > self.now:
@@ -232,10 +238,16 @@ class Playback:
             self._due_ms = self._engine.wall + self._idle_ms
             self._engine.wall_timers.add(self, self._due_ms)
 
+    @property
+    def is_idling(self) -> bool:
+        """Whether idle time counts."""
+        return self._idle_ms is not None
+
     def hear(self, timestamp_ms: int) -> None:
         """An event of that time is about to come: in playback it moves the clock."""
         if self._engine.is_playback:
-            self.alive()
+            if self._idle_ms is not None:
+                self.alive()
             self._engine.move_app(timestamp_ms)
 
     def on_timer(self, due_ms: int) -> None:

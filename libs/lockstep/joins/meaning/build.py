@@ -39,7 +39,7 @@ class _JoinBuilder:
         self._query = query
         self._join = query.input
         self._context = context
-        self._count = RowCount(context.meter)
+        self._count = RowCount(context.meter, "a join")
         self._windows: list[Any] = []
         self._receivers: list[tuple[str, Emit]] = []
 

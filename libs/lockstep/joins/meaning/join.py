@@ -56,7 +56,7 @@ class Side:
     def _join(self, event: StreamEvent) -> list[JoinedEvent]:
         found = self.other.find(event)
         if found:
-            self._count.add(len(found), "a join")
+            self._count.add(len(found))
             at, kind = event.timestamp_ms, event.kind
             if self.is_left:
                 return [JoinedEvent(at, event, row, kind) for row in found]
