@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from lockstep.clock import Clock, VirtualClock
 
@@ -94,3 +96,38 @@ async def test_never_runs_back() -> None:
         clock.set_ms(4)
     with pytest.raises(ValueError, match="run back"):
         await clock.advance_ms(-1)
+
+
+async def _chain_of_wakes() -> None:
+    """Each of fifty tasks wakes the next one, all within the first moment."""
+    clock = VirtualClock()
+    loop = asyncio.get_running_loop()
+    links: list[asyncio.Future[None]] = [loop.create_future() for _ in range(51)]
+    seen: list[int] = []
+
+    async def link(place: int) -> None:
+        await links[place]
+        links[place + 1].set_result(None)
+
+    async def ends() -> None:
+        await links[-1]
+        seen.append(clock.monotonic_ms())
+
+    async def begins() -> None:
+        await clock.sleep_ms(10)
+        links[0].set_result(None)
+
+    tasks = [asyncio.create_task(link(place)) for place in range(50)]
+    tasks += [asyncio.create_task(ends()), asyncio.create_task(begins())]
+    await clock.advance_ms(20)
+    assert seen == [10]
+    await asyncio.gather(*tasks)
+
+
+@pytest.mark.parametrize("make", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_chain_of_wakes_is_over_before_the_clock_moves_on(
+    make: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """Also on a loop that does not show who waits for a turn."""
+    with asyncio.Runner(loop_factory=make) as runner:
+        runner.run(_chain_of_wakes())
