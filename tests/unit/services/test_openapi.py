@@ -51,6 +51,9 @@ SETTINGS = {
     "LOCKSTEP_ARCHIVE__FOLDER": f"{gettempdir()}/lockstep-no-archive",
     "LOCKSTEP_PROCESSOR__EXECUTOR": "reference",
     "LOCKSTEP_SERVER__NODE": "all",
+    # A new app is placed with the next heartbeat; a process that is held up is not lost.
+    "LOCKSTEP_COORDINATOR__HEARTBEAT_INTERVAL_MS": "50",
+    "LOCKSTEP_COORDINATOR__HEARTBEAT_MAX_RETRY": "600",
     "LOCKSTEP_LEADER__LEASE_TTL_MS": "30000",
     "LOCKSTEP_TELEMETRY__LOG_LEVEL": "error",
 }
