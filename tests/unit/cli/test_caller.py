@@ -59,7 +59,7 @@ class Echo(BaseHTTPRequestHandler):
 def suite() -> Iterator[Caller]:
     """A caller with a token, and the server that it calls."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    serving = threading.Thread(target=server.serve_forever)
+    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
     serving.start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
     try:

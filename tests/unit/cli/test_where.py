@@ -50,7 +50,7 @@ def url() -> Iterator[str]:
     """Of one address for the whole suite."""
     Suite.deployed = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), Suite)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
