@@ -30,6 +30,9 @@ LONG = ("servers", "spark", "processes")
 SPARK_TIMEOUT_S = 400
 """The first test of a worker starts Spark: seconds on an idle machine, minutes on a crowded one."""
 
+GARBAGE = 20_000
+"""New objects until garbage is looked for in cycles: as tests go, most of it is none."""
+
 
 @pytest.fixture(autouse=True)
 def log_lines() -> Iterator[None]:
@@ -90,6 +93,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(GARBAGE, 10, 10)
         gc.enable()
 
 
