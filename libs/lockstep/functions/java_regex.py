@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Any
 
 from lockstep.functions.linear_regex import Pattern
@@ -60,18 +61,29 @@ class RegexError(EventError):
 
 
 @cache
+def _runs() -> list[tuple[str, int, int]]:
+    """All characters in stretches of one Unicode category: it, the first and behind the last."""
+    runs: list[tuple[str, int, int]] = []
+    start = 0
+    characters = map(chr, range(_LAST_CHARACTER + 1))
+    for category, found in groupby(map(unicodedata.category, characters)):
+        end = start + sum(1 for _ in found)
+        runs.append((category, start, end))
+        start = end
+    return runs
+
+
+@cache
 def _category(name: str) -> str:
     """The members of a Unicode category (`L`, `Lu`, …) as the inside of a class."""
-    ranges: list[str] = []
-    start: int | None = None
-    for code in range(_LAST_CHARACTER + 2):
-        inside = code <= _LAST_CHARACTER and unicodedata.category(chr(code)).startswith(name)
-        if inside and start is None:
-            start = code
-        elif not inside and start is not None:
-            ranges.append(f"\\U{start:08x}-\\U{code - 1:08x}")
-            start = None
-    return "".join(ranges)
+    ranges: list[list[int]] = []
+    for category, start, end in _runs():
+        if category.startswith(name):
+            if ranges and ranges[-1][1] == start:
+                ranges[-1][1] = end
+            else:
+                ranges.append([start, end])
+    return "".join(f"\\U{start:08x}-\\U{end - 1:08x}" for start, end in ranges)
 
 
 def _property(name: str) -> str:
