@@ -80,7 +80,7 @@ def receiving() -> Iterator[Spans]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     spans = Spans(f"http://127.0.0.1:{server.server_address[1]}/v1/traces")
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield spans
