@@ -193,12 +193,6 @@ class Engine:
         except PROCESSING_ERRORS as error:
             self.on_fault(TIMERS, (), _path_of(self, target), error)
 
-    # --- events ----------------------------------------------------------------------------------
-
-    def send(self, stream: str, chunk: list[StreamEvent]) -> None:
-        """Delivers one chunk."""
-        self.junctions[stream].send(chunk)
-
 
 def _path_of(engine: Engine, target: object) -> str | None:
     return next((path for path, held in engine.operators.items() if held is target), None)

@@ -95,4 +95,4 @@ class Inputs:
         self._outputs.moment += 1
         self._engine.meter.next(len(events))
         if events:
-            self._engine.send(stream, events)
+            self._engine.junctions[stream].send(events)
