@@ -62,6 +62,8 @@ def _payloads(schemas: list[StreamSchema]) -> Iterator[bytes]:
 
 
 def _events(schema: StreamSchema, at_ms: int) -> bytes:
-    event = InputEvent(at_ms, tuple(_VALUES[kind] for kind in schema.types))
-    record = EventsRecord(schema.name, at_ms, ((event,),) * EVENTS, True)
+    data = tuple(_VALUES[kind] for kind in schema.types)
+    # Each with a time of its own, as those of a record mostly have.
+    chunks = tuple((InputEvent(at_ms + n, data),) for n in range(EVENTS))
+    record = EventsRecord(schema.name, at_ms, chunks, True)
     return encode_record(record, {schema.name: schema})
