@@ -80,22 +80,18 @@ def allowed(events: int) -> int:
 
 class Meter:
     """Counts what an engine does. `step` is another number for each chunk of the log and each timer
-    that fires: what is counted begins anew then. `rows` are those that any step may bring to a
-    place, and `depth` is how often a stream may feed itself."""
+    that fires: what is counted begins anew then."""
 
-    __slots__ = ("_events", "depth", "rows", "step")
+    __slots__ = ("_events", "step")
 
     def __init__(self) -> None:
         self.step = 0
         self._events = 0
-        self.rows, self.depth = _Process.limits.event_rows, _Process.limits.feedback_depth
 
     def next(self, events: int) -> None:
         """Another chunk of so many events; another timer (0)."""
         self.step += 1
         self._events = events
-        found = _Process.limits
-        self.rows, self.depth = found.event_rows, found.feedback_depth
 
     def allowed(self) -> int:
         """The rows that this step may bring to each place."""
@@ -103,7 +99,7 @@ class Meter:
 
 
 class RowCount:
-    """The rows of one place within a step. A stream counts for itself (reference.junction)."""
+    """The rows of one place (a stream or a join) within a step."""
 
     __slots__ = ("_meter", "_place", "_rows", "_step")
 
@@ -115,10 +111,11 @@ class RowCount:
 
     def add(self, rows: int) -> None:
         """So many more rows. LimitError."""
-        if self._step == self._meter.step:
+        step = self._meter.step
+        if self._step == step:
             rows += self._rows
-        self._step, self._rows = self._meter.step, rows
-        if rows > self._meter.rows and rows > self._meter.allowed():
+        self._step, self._rows = step, rows
+        if rows > _Process.limits.event_rows and rows > self._meter.allowed():
             raise too_many_rows(self._place)
 
 

@@ -232,16 +232,10 @@ class Playback:
             self._due_ms = self._engine.wall + self._idle_ms
             self._engine.wall_timers.add(self, self._due_ms)
 
-    @property
-    def is_idling(self) -> bool:
-        """Whether idle time counts."""
-        return self._idle_ms is not None
-
     def hear(self, timestamp_ms: int) -> None:
         """An event of that time is about to come: in playback it moves the clock."""
         if self._engine.is_playback:
-            if self._idle_ms is not None:
-                self.alive()
+            self.alive()
             self._engine.move_app(timestamp_ms)
 
     def on_timer(self, due_ms: int) -> None:

@@ -25,27 +25,13 @@ class Inputs:
 
     def fold(self, record: EventsRecord) -> None:
         """The chunks of a record; the wall clock has moved already."""
-        stream, outputs, engine = record.stream, self._outputs, self._engine
-        playback, step, send = engine.playback, engine.meter.next, engine.junctions[stream].send
-        hear = playback.hear if playback.is_idling else engine.move_app
-        hears = record.has_timestamps and engine.is_playback
-        number, is_new = 0, self._seen.add
-        try:
-            for number, chunk in enumerate(record.chunks):
-                events = [
-                    StreamEvent(event.timestamp_ms, event.data)
-                    for event in chunk
-                    if event.event_id is None or is_new(f"{stream}\0{event.event_id}")
-                ]
-                if hears and events:
-                    outputs.moment = 2 * number
-                    hear(events[-1].timestamp_ms)
-                outputs.moment = 2 * number + 1
-                step(len(events))
-                if events:
-                    send(events)
-        finally:
+        for number, chunk in enumerate(record.chunks):
             self.chunk = number
+            self._outputs.moment = 2 * number
+            events = self._new(record.stream, chunk)
+            if events and record.has_timestamps:
+                self._engine.playback.hear(events[-1].timestamp_ms)
+            self._send(record.stream, events)
 
     def fold_bundle(self, bundle: Bundle) -> None:
         """The deliveries of a bundle, with all moves of the clocks."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from lockstep.operators.contract import Emit, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS
-from lockstep.operators.limits import LimitError, Meter, limits, too_many_rows
+from lockstep.operators.limits import LimitError, Meter, RowCount, limits
 
 Failure = Callable[[str, list[Any], BaseException], None]
 
@@ -19,16 +19,12 @@ class Junction:
     over a limit is no such error.
     """
 
-    __slots__ = (
-        *("_depth", "_failed", "_listeners", "_meter", "_receivers", "_rows", "_step", "name"),
-    )
+    __slots__ = ("_count", "_depth", "_failed", "_listeners", "_receivers", "name")
 
     def __init__(self, name: str, failed: Failure, meter: Meter) -> None:
         self.name = name
         self._failed = failed
-        self._meter = meter
-        self._step = -1
-        self._rows = 0
+        self._count = RowCount(meter, f"stream {name}")
         self._depth = 0
         self._receivers: list[Emit] = []
         self._listeners: list[Emit] = []
@@ -47,16 +43,7 @@ class Junction:
 
     def send(self, chunk: list[StreamEvent]) -> None:
         """Delivers a non-empty chunk to everybody, to the end."""
-        # What `enter` does, once more: each event comes through here several times.
-        meter, rows = self._meter, len(chunk)
-        if self._step == meter.step:
-            rows += self._rows
-        else:
-            self._step = meter.step
-        self._rows = rows
-        if rows > meter.rows or self._depth >= meter.depth:
-            self._refuse(rows)
-        self._depth += 1
+        self.enter(len(chunk))
         try:
             for receive in self._receivers:
                 receive(chunk)
@@ -67,26 +54,14 @@ class Junction:
         except PROCESSING_ERRORS as error:
             self._failed(self.name, chunk, error)
         finally:
-            self._depth -= 1
+            self.leave()
 
     def enter(self, rows: int) -> None:
         """So many rows are about to come, perhaps while others are under way. LimitError."""
-        meter = self._meter
-        if self._step == meter.step:
-            rows += self._rows
-        else:
-            self._step = meter.step
-        self._rows = rows
-        if rows > meter.rows or self._depth >= meter.depth:
-            self._refuse(rows)
-        self._depth += 1
-
-    def _refuse(self, rows: int) -> None:
-        """LimitError, if that is too much indeed."""
-        if rows > self._meter.rows and rows > self._meter.allowed():
-            raise too_many_rows(f"stream {self.name}")
-        if self._depth >= self._meter.depth:
+        self._count.add(rows)
+        if self._depth >= limits().feedback_depth:
             raise self.too_deep()
+        self._depth += 1
 
     def leave(self) -> None:
         """What `enter` let in has gone through."""
