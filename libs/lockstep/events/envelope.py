@@ -136,15 +136,17 @@ class ClaimHeader(msgspec.Struct, array_like=True, frozen=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_DECODERS: Final[dict[Kind, msgspec.msgpack.Decoder[Any]]] = {
-    Kind.EVENTS: msgspec.msgpack.Decoder(EventsHeader),
-    Kind.TICK: msgspec.msgpack.Decoder(TickHeader),
-    Kind.OUTPUT: msgspec.msgpack.Decoder(OutputHeader),
-    Kind.CLAIM: msgspec.msgpack.Decoder(ClaimHeader),
-    Kind.WRITE: msgspec.msgpack.Decoder(WriteHeader),
-    Kind.BUNDLE: msgspec.msgpack.Decoder(BundleHeader),
+_DECODERS: Final[dict[int, tuple[Kind, msgspec.msgpack.Decoder[Any]]]] = {
+    kind.value: (kind, msgspec.msgpack.Decoder(header))
+    for kind, header in (
+        (Kind.EVENTS, EventsHeader),
+        (Kind.TICK, TickHeader),
+        (Kind.OUTPUT, OutputHeader),
+        (Kind.CLAIM, ClaimHeader),
+        (Kind.WRITE, WriteHeader),
+        (Kind.BUNDLE, BundleHeader),
+    )
 }
-_KINDS: Final = {kind.value: (kind, decoder) for kind, decoder in _DECODERS.items()}
 """By number: an enumeration takes longer to find its members than a header to be read."""
 _EXTRAS: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.int64(),
@@ -193,16 +195,16 @@ def taken_apart(payload: bytes) -> tuple[Kind, Any, pa.Buffer]:
             f"a record of format version {version}; this release reads version {FORMAT_VERSION}",
             hint="upgrade this node to the release that wrote it",
         )
-    known = _KINDS.get(kind)
-    if known is None:
+    if kind not in _DECODERS:
         raise CodecError(f"a damaged record: {kind} is no kind of record")
+    known, decoder = _DECODERS[kind]
     start = _PREFIX.size
     try:
-        header = known[1].decode(memoryview(payload)[start : start + size])
+        header = decoder.decode(memoryview(payload)[start : start + size])
     except ValueError as error:
         raise CodecError(f"a damaged record: {error}") from error
     body = pa.py_buffer(payload)
-    return known[0], header, body.slice(min(start + padded(size), body.size))
+    return known, header, body.slice(min(start + padded(size), body.size))
 
 
 @lru_cache(maxsize=1024)

@@ -189,16 +189,14 @@ def _add_plainly(reading: _Reading) -> None:
     if not plain.headers:
         return
     reading.plain = _Plain()
-    firsts = np.array(plain.firsts, np.int64)
     rows = np.array([header.batch.rows for header in plain.headers], np.int64)
-    clocks = _move_walls(reading, [header.clock_ms for header in plain.headers], firsts)
     stamps = [batch.column(batch.num_columns - 1) for batch in plain.batches]
     times = numbers(stamps[0] if len(stamps) == 1 else pa.concat_arrays(stamps))
     streams: dict[str, list[int]] = {}
     for number, header in enumerate(plain.headers):
         streams.setdefault(header.stream, []).append(number)
     begins, bounds = _places_of(list(streams.values()), rows)
-    laid = _laid(reading, plain, rows, clocks, begins, plain_array(times, np.int64))
+    laid = _laid(reading, plain, rows, begins, plain_array(times, np.int64))
     for number, (stream, records) in enumerate(streams.items()):
         own = slice(bounds[number], bounds[number + 1])
         batches = [plain.batches[record] for record in records]
@@ -219,10 +217,12 @@ def _places_of(streams: Sequence[Sequence[int]], rows: Longs) -> tuple[Longs, li
 
 
 def _laid(
-    reading: _Reading, plain: _Plain, rows: Longs, clocks: Longs, begins: Longs, times: Longs
+    reading: _Reading, plain: _Plain, rows: Longs, begins: Longs, times: Longs
 ) -> kernel.Laid:
-    """All events of the records, whose clock moves by what is heard of them in playback."""
+    """All events of the records, with the clocks at them: in playback it moves by what is heard."""
     clock, count = reading.clock, len(times)
+    firsts = np.array(plain.firsts, np.int64)
+    clocks = _move_walls(reading, [header.clock_ms for header in plain.headers], firsts)
     heard = np.zeros(len(rows), np.bool_)
     if clock.is_playback:
         heard[:] = [header.has_timestamps for header in plain.headers]
@@ -230,7 +230,6 @@ def _laid(
     laid = kernel.Laid(*(np.empty(count, np.int64) for _ in kernel.Laid._fields))
     moves = int(rows[heard].sum())
     moved = kernel.Moved(np.empty(moves, np.int64), np.empty(moves, np.int64))
-    firsts = np.array(plain.firsts, np.int64)
     kernel.lay(rows, firsts, clocks, heard, begins, times, laid, moved)
     if moves:
         clock.now = int(moved.clocks[-1])

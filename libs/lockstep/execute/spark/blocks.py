@@ -173,9 +173,8 @@ class _File:
             some = pieces[first : first + PIECES_MAX]
             written = os.pwritev(self._descriptor, some, self.size_bytes)
             self.size_bytes += written
-            for piece in some if written < sum(map(len, some)) else ():
-                self.write(piece[written:])
-                written = max(0, written - len(piece))
+            if written < sum(map(len, some)):
+                self.write(b"".join(some)[written:])
         return [part.nbytes for part in parts]
 
     def flush(self) -> None:
