@@ -132,9 +132,9 @@ class Heads:
         self, index: int, wanted: Longs, when: Longs, entries: Longs, keep: Keep | None
     ) -> Found:
         """What reads find, each when so many writes were done."""
-        return one_each(self.one_each(wanted, when, entries), keep)
+        return one_each(self.find(wanted, when, entries), keep)
 
-    def one_each(self, wanted: Longs, when: Longs, entries: Longs) -> Longs:
+    def find(self, wanted: Longs, when: Longs, entries: Longs) -> Longs:
         """The row of each read, -1 for none (keyed_kernel.read)."""
         places = np.empty(len(wanted), np.int64)
         keyed.read(wanted, when, entries, self.heads, places)

@@ -45,7 +45,7 @@ def has(table: TableStore, index: Index, wanted: Ids, before: Longs) -> Mask | N
         return None
     table.make_room()
     asked, when = plain(wanted, np.int64), plain(before, np.int64)
-    found: Mask = rows.one_each(asked, when, table.entries) >= 0
+    found: Mask = rows.find(asked, when, table.entries) >= 0
     return found
 
 

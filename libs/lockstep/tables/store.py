@@ -212,8 +212,9 @@ class TableStore:
     def follow(self, entries: Longs, keys: Longs, order: Order) -> None:
         """Takes over what was changed elsewhere; `keys` are those of new rows by index."""
         self.make_room()
-        self.rows.follow(plain(entries, np.int64), keys)
-        tables.number_rows(plain(entries, np.int64), self.numbering)
+        entries = plain(entries, np.int64)
+        self.rows.follow(entries, keys)
+        tables.number_rows(entries, self.numbering)
         self.keep(entries, order, np.zeros(0, np.int64))
 
     def keep(self, entries: Longs, order: Order, spare: Longs) -> None:
@@ -260,7 +261,7 @@ class TableStore:
         self.peak_before = int(self._totals[2])
         if journal is None:
             return
-        entries = plain(journal.entries, np.int64)
+        entries = journal.entries
         gone = np.zeros(len(self.held.times), np.bool_)
         freed, lines = np.empty(len(entries), np.int64), np.empty(len(entries), np.int64)
         went, stay = tables.settle(entries, gone, freed, lines)
