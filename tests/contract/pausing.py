@@ -14,23 +14,30 @@ from pathlib import Path
 def paused(pid: int | None, *, children: bool = False) -> Iterator[None]:
     """The process, and its children if wanted, stands still within the block, every thread."""
     assert pid is not None
-    pids = [pid, *(_children(pid) if children else [])]
-    for each in pids:
-        os.kill(each, signal.SIGSTOP)
+    stopped = [pid]
     try:
-        for each in pids:
-            _wait_stopped(each)
+        _stop(pid)
+        if children:  # looked for now: whoever stands still neither gets nor buries children
+            stopped += _children(pid)
+            for child in stopped[1:]:
+                _stop(child)
         yield
     finally:
-        for each in pids:
+        for each in stopped:
             os.kill(each, signal.SIGCONT)
 
 
-def _wait_stopped(pid: int) -> None:
+def _stop(pid: int) -> None:
+    os.kill(pid, signal.SIGSTOP)
     deadline = time.monotonic() + 10
-    while not all(_state(task) in "Tt" for task in Path(f"/proc/{pid}/task").iterdir()):
-        assert time.monotonic() < deadline, f"{pid} does not stop"
+    while running := [task for task in Path(f"/proc/{pid}/task").iterdir() if _runs(task)]:
+        assert time.monotonic() < deadline, f"{running} do not stop: {_state(running[0])}"
         time.sleep(0.001)
+
+
+def _runs(task: Path) -> bool:
+    """One that has ended already, and is not buried, never comes to a stop."""
+    return _state(task) not in "TtZXx"
 
 
 def _state(task: Path) -> str:
