@@ -279,9 +279,9 @@ def revisions(cluster: Cluster, lives: Sequence[Life]) -> Iterator[Violation]:
 def _replayed(cluster: Cluster, life: Life, taken: Taken) -> Iterator[str]:
     contents = unseal(taken.state)
     position = taken.revision.position
-    segment = life.reference.state_at(taken.revision.life, position)
+    segment = life.reference.state_of(taken.revision)
     if segment is None:
-        return  # of a state that had not begun there, or had ended
+        return  # of one that never began, or had ended there
     end = len(life.input.history)
     segment.fold(life.input, end)
     last = _published_by(life, taken.saved_ms)

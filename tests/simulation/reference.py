@@ -10,7 +10,6 @@ from itertools import pairwise
 from lockstep.events import (
     ClaimRecord,
     Generation,
-    Life,
     OutputId,
     OutputRecord,
     OutputRow,
@@ -21,7 +20,7 @@ from lockstep.execute.succession import succeed
 from lockstep.execute.undoing import without
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
-from lockstep.store import Deployment
+from lockstep.store import Deployment, Revision
 from lockstep_services.processor.state.envelope import unseal
 from tests.counted_once import CountedOnce
 from tests.simulation.carrier import RecordedLog
@@ -146,12 +145,13 @@ class Reference:
         there = self.log.encoded(fold.before, fold.before + 1)
         return fold.first_ms is None or fold.first_ms in [one.header.clock_ms for one in there]
 
-    def state_at(self, life: Life, position: Position) -> Segment | None:
-        """The state of that stamp, if it is what counts at the position."""
+    def state_of(self, revision: Revision) -> Segment | None:
+        """The state that it is of, if the log bore that and it is what counts at its position."""
+        position = revision.position
         ends: list[Position | None] = [*(one.begin for one in self.segments[1:]), None]
         for one, end in zip(self.segments, ends, strict=True):
             generation = one.generation
-            if generation is not None and generation.life == life:
+            if generation is not None and revision.is_of(generation):
                 counts = one.begin <= position and (end is None or position <= end)
                 return one if counts else None
         return None

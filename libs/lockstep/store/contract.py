@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
-from lockstep.events import Life, Position
+from lockstep.events import Generation, Life, Position
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.figures import Failover, FigureRow, Grain
@@ -252,6 +252,22 @@ class Revision:
         if len(parts) == 5 and parts[1].isdigit() and parts[2].isdigit():
             return Life(int(parts[1]), int(parts[2]))
         return NEVER
+
+    @property
+    def begun(self) -> Position | None:
+        """Behind which position its state began, as its id says; None: an earlier release named
+        it, or it is of another make."""
+        begun, dash, _ = self.id.rpartition(".")[2].partition("-")
+        return int(begun) if dash and begun.isdigit() else None
+
+    def is_of(self, state: Generation) -> bool:
+        """It is of that very state: not of one that was to begin in the same life elsewhere, and
+        never did. Of an earlier release's, only that it is not from before the beginning is known.
+        """
+        if self.life != state.life:
+            return False
+        begun = self.begun
+        return self.position >= state.position if begun is None else begun == state.position
 
 
 class Revisions(Protocol):

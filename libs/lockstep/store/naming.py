@@ -3,13 +3,15 @@ which app's output log since when it tells."""
 
 from __future__ import annotations
 
-from lockstep.events import Life, Position
+from lockstep.events import Generation, Position
 from lockstep.events.since import with_since
 
 
-def revision_id(app: str, life: Life, position: Position, unique: str) -> str:
-    """The id of a revision; it carries the life in which it was made."""
-    return f"{app}.{life.deployed_ms}.{life.number}.{position}.{unique}"
+def revision_id(app: str, state: Generation, position: Position, unique: str) -> str:
+    """The id of a revision: it says of which state it is. Where that began stands in front of what
+    is unique, as earlier releases read the rest and take that as it is."""
+    life = state.life
+    return f"{app}.{life.deployed_ms}.{life.number}.{position}.{state.position}-{unique}"
 
 
 def cursor_name(app: str, sink: str, since_ms: int) -> str:

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from lockstep.events import Life
+from lockstep.events import Life, Position
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import Deployment, Origin, Removed, Revision
 from lockstep.store.versions import AppVersion, Deploying
+
+_State = tuple[str, Life, Position | None]
 
 
 def may_follow(new: Deployment, present: Deployment | None, removed: Removed | None) -> bool:
@@ -89,11 +91,12 @@ def purgeable(revisions: Sequence[Revision], keep: int) -> list[Revision]:
 
 
 def needed(revisions: Sequence[Revision]) -> list[Revision]:
-    """Those without which a replica may not find its state again: of every state (app version, and
-    what was deployed or restored when it began) the newest verified one, and unverified ones that
-    are newer than all verified ones, since somebody may be about to verify them."""
+    """Those without which a replica may not find its state again: of every state (app version, what
+    was deployed or restored when it began, and where that was) the newest verified one, and
+    unverified ones that are newer than all verified ones, since somebody may be about to verify
+    them."""
     found: list[Revision] = []
-    states: set[tuple[str, str]] = set()
+    states: set[_State] = set()
     for revision in newest_first(revisions):
         if not revision.verified:
             if not states:
@@ -120,7 +123,5 @@ def beginnings(revisions: Sequence[Revision]) -> list[Revision]:
     return list({one.id: one for one in found if one is not None}.values())
 
 
-def _state_of(revision: Revision) -> tuple[str, str]:
-    """Ids end with `.<position>.<unique>`; what stands before is the same for all of a state."""
-    before = revision.id.rsplit(".", 2)
-    return revision.version, before[0] if len(before) == 3 else ""
+def _state_of(revision: Revision) -> _State:
+    return revision.version, revision.life, revision.begun

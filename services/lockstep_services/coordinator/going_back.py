@@ -260,7 +260,7 @@ def _counts(one: Revision, begun: Generation | None) -> bool:
     """The log went over to its life, as far as it still says so."""
     if begun is None or one.life < begun.life:
         return True
-    return one.life == begun.life and one.position >= begun.position
+    return one.is_of(begun)
 
 
 def _age(one: Revision) -> tuple[Position, int]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
+from lockstep.events import Generation
+from lockstep.store import revision_id
 from tests.integration.services.cluster import STEADY, Cluster, log_of, revisions_of, until
 from tests.integration.services.conftest import Start
 
@@ -217,6 +220,36 @@ async def test_an_upgrade_keeps_the_state_that_fits(cluster_of: Start) -> None:
         await feed(cluster, app, 60, 10)
         rows = await cluster.published_count(app, 70)
         assert [row.data for row in rows] == expected(70)
+
+
+async def test_a_beginning_that_never_stood_is_not_gone_on_from(cluster_of: Start) -> None:
+    """Its leader had stored it, and heard no more of its claim. Another leader has begun the same
+    version earlier in the log. Whoever begins anew takes no notice, and it goes."""
+    quick = {"LOCKSTEP_PROCESSOR__SNAPSHOT_INTERVAL_MS": "200"}
+    async with cluster_of("coordinator", "processor-1", "receiver", **quick) as cluster:
+        app = await cluster.deploy(COUNT.format(name="Void"))
+        await feed(cluster, app, 0, 20)
+        await cluster.published_count(app, 20)
+        await cluster.snapshot(app)
+        await cluster.crash("processor-1")
+        await feed(cluster, app, 20, 5)
+        revisions = cluster.watcher.store.revisions
+        there = await revisions_of(cluster.watcher, app)
+        first, last = there[-1], there[0]
+        assert first.position < last.position
+        ahead = last.position + 3
+        elsewhere = Generation(last.life, ahead)
+        void = replace(last, id=revision_id(app, elsewhere, ahead, "u"), position=ahead)
+        await revisions.save(void, await revisions.load(first.id))
+        await revisions.mark_verified(void.id)
+        await cluster.start("processor-1")
+        rows = await cluster.published_count(app, 25)
+        assert [row.data for row in rows] == expected(25)
+
+        async def gone() -> bool:
+            return void.id not in {one.id for one in await revisions_of(cluster.watcher, app)}
+
+        await until(gone, "the beginning that never stood is deleted")
 
 
 async def test_an_upgrade_to_another_shape_begins_empty(cluster_of: Start) -> None:

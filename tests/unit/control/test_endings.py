@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockstep.bus import LogName
 from lockstep.control.endings import end_key, ending_id, endings_of
 from lockstep.control.units import group_in
-from lockstep.events import Life
+from lockstep.events import Generation, Life
 from lockstep.store import Revision, revision_id
 from lockstep.store.memory import MemoryStore
 
@@ -18,9 +18,9 @@ async def stored(
     """A revision of a unit."""
     app, group, partition = end_key(name) if is_end else name.key
     made = Revision(
-        id=revision_id(app, Life(1, 1), position, f"{group}{partition}"), app=app, group=group,
-        partition=partition, version="v", position=position, created_ms=position, size_bytes=3,
-        verified=False, epoch=1,
+        id=revision_id(app, Generation(Life(1, 1), 0), position, f"{group}{partition}"),
+        app=app, group=group, partition=partition, version="v", position=position,
+        created_ms=position, size_bytes=3, verified=False, epoch=1,
     )  # fmt: skip
     await store.revisions.save(made, b"abc")
     if verified:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import hypothesis.strategies as st
 from hypothesis import given
 
-from lockstep.store import Revision, needed
+from lockstep.events import Generation, Life
+from lockstep.store import Revision, needed, revision_id
 
 
 def _revision(
@@ -13,6 +16,11 @@ def _revision(
 ) -> Revision:
     id_ = f"App.100.{generation}.{position}.{version}{verified}"
     return Revision(id_, "App", "main", 0, version, position, position, 3, verified, 1)
+
+
+def _begun(position: int, begun: int) -> Revision:
+    id_ = revision_id("App", Generation(Life(100, 1), begun), position, "u")
+    return replace(_revision(position), id=id_)
 
 
 def _needed(*revisions: Revision) -> list[int]:
@@ -31,6 +39,7 @@ def test_of_every_state_one_is_needed() -> None:
     counts yet is for the output log to say."""
     assert _needed(_revision(5), _revision(7), _revision(9, generation=2)) == [7, 9]
     assert _needed(_revision(5), _revision(9, version="w")) == [5, 9]
+    assert _needed(_begun(5, 4), _begun(7, 4), _begun(9, 9)) == [7, 9]
 
 
 def test_unverified_ones_are_needed_while_they_may_come_to_count() -> None:

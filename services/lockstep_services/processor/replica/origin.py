@@ -88,7 +88,7 @@ def counting(revisions: Sequence[Revision], tail: OutputTail) -> list[Revision]:
     there = tail.generation
     if there is None:
         return verified
-    own = [one for one in verified if one.life == there.life and one.position >= there.position]
+    own = [one for one in verified if one.is_of(there)]
     last = 0 if tail.last_id is None else tail.last_id.position
     return own or [one for one in verified if one.life > there.life and one.position >= last]
 
@@ -96,11 +96,12 @@ def counting(revisions: Sequence[Revision], tail: OutputTail) -> list[Revision]:
 def generation_at(revision: Revision, tail: OutputTail) -> Generation:
     """The generation of who goes on from a counting revision."""
     there = tail.generation
-    if there is None:
-        return Generation(revision.life, 0)  # it has begun, and nothing tells where
-    if there.life == revision.life:
+    if there is not None and there.life == revision.life:
         return there
-    return Generation(revision.life, revision.position)
+    if revision.begun is not None:
+        return Generation(revision.life, revision.begun)
+    # It has begun, and nothing tells where; or it is a beginning that may still be claimed.
+    return Generation(revision.life, 0 if there is None else revision.position)
 
 
 def forgettable(revisions: Sequence[Revision]) -> Position:

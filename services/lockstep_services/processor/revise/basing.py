@@ -61,6 +61,5 @@ class BaseLoop:
         return (
             revision.verified
             and revision.version == self._running.engine.version
-            and revision.life == self._running.generation.life
-            and revision.position >= self._running.generation.position
+            and revision.is_of(self._running.generation)
         )

@@ -49,8 +49,8 @@ class EndLoop:
         if await last_revision(store, self._site.name) is None:
             if not await self._publishing.flush(FLUSH_LIMIT_MS):
                 return
-            engine, life = self._running.engine, self._running.generation.life
-            saved = await self._revisions.save_last(engine, life, end_key(self._site.name))
+            engine, state = self._running.engine, self._running.generation
+            saved = await self._revisions.save_last(engine, state, end_key(self._site.name))
             if saved is None:
                 return
             await store.mark_verified(saved.id)

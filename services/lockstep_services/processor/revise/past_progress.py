@@ -13,7 +13,7 @@ import msgspec
 from msgspec import structs
 
 from lockstep.control import PastStatus, forget_progress, past_key
-from lockstep.events import Position, UnavailableError
+from lockstep.events import Generation, Position, UnavailableError
 from lockstep.events.outputs import RowsOfColumns
 from lockstep.store import Deployment, Past
 from lockstep_services.processor.replica.site import Site
@@ -55,6 +55,7 @@ class PastProgress:
         self._store = site.world.store.revisions
         self._settings = site.settings.processor
         self._version, self._life = wanted.version, past.life
+        self._state: Final = Generation(past.life, past.after)
         self._fold: Final = fold_of(wanted, past)
         self._next_ms = site.clock.monotonic_ms() + self._settings.past_revision_interval_ms
 
@@ -95,7 +96,7 @@ class PastProgress:
         contents = structs.replace(contents, rows=rows, progress=progress)
         key = past_key(self._site.name)
         try:
-            saved = await self._revisions.store(position, contents, self._version, self._life, key)
+            saved = await self._revisions.store(position, contents, self._version, self._state, key)
             if saved is None:
                 return False
             await self._store.mark_verified(saved.id)

@@ -97,7 +97,7 @@ class RevisionLoop:
         if taken == self._last:
             return self._last_id
         started_ms = self._clock.monotonic_ms()
-        saved = await self.save(self._running.engine, self._running.generation.life)
+        saved = await self.save(self._running.engine, self._running.generation)
         if saved is None:
             return f"{REFUSED}a newer leader has written"
         await self._revisions.mark_verified(saved.id)
@@ -119,28 +119,28 @@ class RevisionLoop:
             await self._clock.sleep_ms(BEGINNING_POLL_MS)
         return self._running.is_recorded
 
-    async def save(self, engine: AppEngine, life: Life) -> Revision | None:
+    async def save(self, engine: AppEngine, state: Generation) -> Revision | None:
         """Stores and checks a revision, not yet counting; None when a newer epoch has written, or
         the app was purged.
         """
-        return await self._kept(self._taken(engine), engine.version, life)
+        return await self._kept(self._taken(engine), engine.version, state)
 
     async def save_last(
-        self, engine: AppEngine, life: Life, key: tuple[str, str, int]
+        self, engine: AppEngine, state: Generation, key: tuple[str, str, int]
     ) -> Revision | None:
         """As `save`, kept under a key of its own."""
-        return await self._kept(self._taken(engine), engine.version, life, key)
+        return await self._kept(self._taken(engine), engine.version, state, key)
 
     async def store(
         self,
         position: Position,
         contents: Contents,
         version: str,
-        life: Life,
+        state: Generation,
         key: tuple[str, str, int] | None = None,
     ) -> Revision | None:
         """As `save`, of what an engine has held; maybe kept under a key of its own."""
-        return await self._kept(self._sealed(position, contents), version, life, key)
+        return await self._kept(self._sealed(position, contents), version, state, key)
 
     async def _taken(self, engine: AppEngine) -> tuple[Position, bytes]:
         return await self._sealed(*await engine.contents())
@@ -157,14 +157,14 @@ class RevisionLoop:
         self,
         sealed: Awaitable[tuple[Position, bytes]],
         version: str,
-        life: Life,
+        state: Generation,
         key: tuple[str, str, int] | None = None,
     ) -> Revision | None:
         app, group, partition = key or self._site.name.key
         position, payload = await sealed
         unique = self._site.randomness.uuid_hex()[:12]
         revision = Revision(
-            id=revision_id(app, life, position, unique),
+            id=revision_id(app, state, position, unique),
             app=app,
             group=group,
             partition=partition,
@@ -191,10 +191,14 @@ class RevisionLoop:
 
     async def _forget(self) -> None:
         where = self._site.name.key
-        life = self._running.generation.life
-        if any(one.life > life for one in await self._revisions.list(*where)):
+        state, there = self._running.generation, await self._revisions.list(*where)
+        if any(one.life > state.life for one in there):
             # A later state is about to begin: until it has, those of this one are not to spare.
             return
+        # In this life another leader was about to begin elsewhere: no log will ever bear that.
+        void = [one.id for one in there if one.life == state.life and not one.is_of(state)]
+        if void:
+            await self._revisions.delete(void)
         await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
         await self._forget_endings()
         await self._forget_pasts()

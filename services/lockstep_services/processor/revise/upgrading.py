@@ -86,7 +86,7 @@ class UpgradeLoop:
             beginning.position,
             beginning.contents,
             self._running.engine.version,
-            self._running.generation.life,
+            self._running.generation,
         )
         if saved is None:
             raise UnavailableError("somebody has led since: to be looked at again")
@@ -181,8 +181,9 @@ class UpgradeLoop:
 
     def _stored_up_to(self, stored: Sequence[Revision]) -> Position:
         """How far the furthest revision of the present state has come that counts."""
-        life = self._running.generation.life
-        return max((one.position for one in stored if one.verified and one.life == life), default=0)
+        state = self._running.generation
+        ours = (one.position for one in stored if one.verified and one.is_of(state))
+        return max(ours, default=0)
 
     async def _made_count(self, begun: AppEngine, generation: Generation) -> bool:
         """Stores the beginning as a verified revision; then the output log goes over to it if this
@@ -191,7 +192,7 @@ class UpgradeLoop:
         revisions = self._site.world.store.revisions
         if self._lead.permit is None:
             return False
-        saved = await self._revisions.save(begun, generation.life)
+        saved = await self._revisions.save(begun, generation)
         if saved is None:
             return False
         await revisions.mark_verified(saved.id)

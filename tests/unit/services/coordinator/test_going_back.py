@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import numpy as np
@@ -21,7 +22,7 @@ DEPLOYED_MS = 100
 
 def revision(life: int, position: int, created_ms: int, *, verified: bool = True) -> Revision:
     """One of a life, at a position, stored at a time."""
-    name = revision_id("A", Life(DEPLOYED_MS, life), position, f"{created_ms}")
+    name = f"A.{DEPLOYED_MS}.{life}.{position}.{created_ms}"  # an earlier release's
     return Revision(name, "A", "main", 0, f"v{life}", position, created_ms, 1, verified, 1)
 
 
@@ -116,3 +117,17 @@ def test_a_record_is_behind_a_time_by_the_door_or_by_its_latest_event() -> None:
     assert first_later(there, 30, is_playback=True) == 4
     assert first_later(there, 29, is_playback=True) == 1
     assert clock_of(tick, is_playback=True) == 0
+
+
+def test_a_beginning_that_never_stood_is_no_state_to_go_back_to() -> None:
+    """Though it is of the life that the log bears, and further on."""
+    stands = begun(2, 8)
+    told = [
+        replace(one, id=revision_id("A", state, one.position, "u"))
+        for one, state in (
+            (revision(2, 8, 80), stands),
+            (revision(2, 10, 100), stands),
+            (revision(2, 11, 90), begun(2, 11)),
+        )
+    ]
+    assert state_at(told, stands, 12, None) == told[1]

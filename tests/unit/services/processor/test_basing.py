@@ -67,10 +67,12 @@ class Scene:
         running: Any = SimpleNamespace(engine=self.engine, generation=Generation(OURS, 10))
         return BaseLoop(site, running)
 
-    async def save(self, position: int, snapshot: bytes, life: Life = OURS, **changes: Any) -> None:
+    async def save(
+        self, position: int, snapshot: bytes, life: Life = OURS, begun: int = 10, **changes: Any
+    ) -> None:
         """A revision in the store."""
         payload = seal(Contents("text", snapshot, (), ()))
-        identity = revision_id("App", life, position, f"u{position}")
+        identity = revision_id("App", Generation(life, begun), position, f"u{position}")
         revision = Revision(
             identity, "App", "main", 0, "v", position, 1, len(payload), verified=True, epoch=1
         )
@@ -96,12 +98,12 @@ async def test_the_newest_one_is_given_once() -> None:
     [
         (20, OURS, {"verified": False}),
         (20, OURS, {"version": "other"}),
-        (9, OURS, {}),
+        (20, OURS, {"begun": 11}),
         (20, OURS.next, {}),
         (20, Life(7, 2), {}),
         (20, Life(6, 3), {}),
     ],
-    ids=["unverified", "version", "before it began", "restored later", "earlier", "redeployed"],
+    ids=["unverified", "version", "begun elsewhere", "restored later", "earlier", "redeployed"],
 )
 async def test_a_revision_of_another_state_is_not_given(
     position: int, life: Life, changes: dict[str, Any]

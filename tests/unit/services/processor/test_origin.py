@@ -36,10 +36,14 @@ def revision(
     *,
     generation: int = 1,
     created_ms: int = 100,
+    begun: int | None = None,
     verified: bool = True,
 ) -> Revision:
-    """A revision of a version at a position."""
-    identity = revision_id("a.b", Life(created_ms, generation), position, "x")
+    """A revision of a version at a position; of an earlier release, where it begins nowhere."""
+    identity = f"a.b.{created_ms}.{generation}.{position}.x"
+    if begun is not None:
+        state = Generation(Life(created_ms, generation), begun)
+        identity = revision_id("a.b", state, position, "x")
     return Revision(identity, "a.b", "main", 0, version, position, 0, 1, verified, 1)
 
 
@@ -48,6 +52,22 @@ def test_a_revision_carries_its_life_whatever_the_apps_name() -> None:
     assert revision("v1", 5, generation=3).life == Life(100, 3)
     foreign = Revision("hello", "a", "main", 0, "v", 1, 0, 1, True, 1)
     assert foreign.life == Life(0, 0)
+
+
+def test_a_revision_carries_where_its_state_began() -> None:
+    """That of an earlier release does not, nor a foreign one, whatever it is called."""
+    told = revision("v1", 5, generation=3, begun=4)
+    assert (told.life, told.begun) == (Life(100, 3), 4)
+    assert told.is_of(Generation(Life(100, 3), 4))
+    assert not told.is_of(Generation(Life(100, 3), 3))
+    assert not told.is_of(Generation(Life(100, 2), 4))
+    older = revision("v1", 5)
+    assert older.begun is None
+    assert older.is_of(Generation(Life(100, 1), 5))
+    assert not older.is_of(Generation(Life(100, 1), 6))
+    for name in ("a-b.1.2.3.x", "12-ab", "a.-x", "a.b-1"):
+        foreign = Revision(name, "a", "main", 0, "v", 1, 0, 1, True, 1)
+        assert foreign.begun == (12 if name == "12-ab" else None)
 
 
 def test_nothing_there_is_a_first_start() -> None:
@@ -158,6 +178,20 @@ def test_of_two_beginnings_of_a_state_the_logs_counts() -> None:
     assert counting([first, second], log_of(2, 11, 11)) == [second]
 
 
+def test_a_beginning_that_never_stood_does_not_count_though_it_is_further_on() -> None:
+    """The leader that followed had begun before it. What goes on from the log's beginning counts;
+    an earlier release's, too, as nobody knows of which beginning that is."""
+    first, never = (
+        revision("v2", 8, generation=2, begun=8),
+        revision("v2", 11, generation=2, begun=11),
+    )
+    later, older = revision("v2", 10, generation=2, begun=8), revision("v2", 9, generation=2)
+    there = [never, later, older, first]
+    assert counting(there, log_of(2, 8, 8)) == [later, older, first]
+    assert choose(there, deployment("v2", 2), log_of(2, 8, 8), origin=0) == Resume(later)
+    assert counting(there, log_of(2, 11, 11)) == [never]
+
+
 def test_with_nothing_of_its_state_left_a_later_one_may_begin_that_is_behind_every_row() -> None:
     """Its leader died before it claimed the log, and room was made for its revision."""
     new = revision("v2", 8, generation=2)
@@ -184,3 +218,6 @@ def test_a_replica_takes_over_the_logs_generation() -> None:
     assert generation_at(one, log_of(1, 4, 9)) == Generation(Life(100, 1), 4)
     assert generation_at(one, log_of(0, 4, 9)) == Generation(Life(100, 1), 9)
     assert generation_at(one, EMPTY) == Generation(Life(100, 1), 0)
+    told = revision("v1", 9, begun=5)
+    assert generation_at(told, EMPTY) == Generation(Life(100, 1), 5)
+    assert generation_at(told, log_of(0, 4, 9)) == Generation(Life(100, 1), 5)

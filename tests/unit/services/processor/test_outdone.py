@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from lockstep.clock import VirtualClock
-from lockstep.events import OutputId
+from lockstep.events import Generation, Life, OutputId
 from lockstep.settings import load_settings
+from lockstep.store import Revision, revision_id
 from lockstep.telemetry import get_logger
 from lockstep_services.processor.fold.blocked import TRY_AGAIN_MS, Blocked
 from lockstep_services.processor.lead.fitness import Fitness
@@ -18,6 +19,12 @@ from lockstep_services.processor.replica.standby import ACTIVE, HOT, Progress, i
 from lockstep_services.processor.replica.standing import RestartReplicaError
 
 UNFOLDABLE = 42
+STATE = Generation(Life(1, 1), 0)
+
+
+def _revision(position: int) -> Revision:
+    id_ = revision_id("App", STATE, position, "u")
+    return Revision(id_, "App", "main", 0, "v", position, 1, 1, verified=True, epoch=1)
 
 
 class Place:
@@ -30,8 +37,7 @@ class Place:
         self.revisions: list[Any] = []
         engine = SimpleNamespace(unfoldable=unfoldable, position=UNFOLDABLE - 1, outbox=())
         wanted = SimpleNamespace(settings=self.settings.processor, standby=HOT)
-        generation = SimpleNamespace(life=1)
-        self.running: Any = SimpleNamespace(engine=engine, wanted=wanted, generation=generation)
+        self.running: Any = SimpleNamespace(engine=engine, wanted=wanted, generation=STATE)
         store = SimpleNamespace(revisions=SimpleNamespace(list=self._revisions))
         self.site: Any = SimpleNamespace(
             settings=self.settings, clock=self.clock, log=get_logger(),
@@ -98,9 +104,9 @@ def test_nobody_leaves_the_lead_to_who_is_outdone(standby: str) -> None:
 async def test_who_is_outdone_goes_on_behind_a_revision_of_another_one() -> None:
     """As soon as that has folded the position."""
     place = Place(published=UNFOLDABLE)
-    place.revisions = [SimpleNamespace(verified=True, life=1, position=UNFOLDABLE - 1)]
+    place.revisions = [_revision(UNFOLDABLE - 1)]
     await place.blocked().look()
-    place.revisions += [SimpleNamespace(verified=True, life=1, position=UNFOLDABLE)]
+    place.revisions += [_revision(UNFOLDABLE)]
     with pytest.raises(RestartReplicaError, match="another replica has folded position 42"):
         await place.blocked().look()
 

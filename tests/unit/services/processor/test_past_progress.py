@@ -13,7 +13,7 @@ from lockstep.bus import LogName
 from lockstep.cli.progress import past_said
 from lockstep.clock import VirtualClock
 from lockstep.control import PastStatus, past_key
-from lockstep.events import Life
+from lockstep.events import Generation, Life
 from lockstep.settings import load_settings
 from lockstep.store import Deployment, Exclusion, Origin, Past, Revision, revision_id
 from lockstep.store.memory import MemoryStore
@@ -34,7 +34,7 @@ async def _kept(
     status = PastStatus(3, events=position)
     contents = Contents("text", b"s", (), (), progress=msgspec.msgpack.encode((fold, 9, status)))
     payload = seal(contents)
-    identity = revision_id("App", life, position, "u")
+    identity = revision_id("App", Generation(life, 0), position, "u")
     key = past_key(NAME)
     await store.revisions.save(
         Revision(identity, *key, version, position, 1, len(payload), verified, epoch=1), payload
