@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
+import msgspec
+
 from lockstep.operators.limits import Meter
 from lockstep.siddhiql.scope import Scope
 
@@ -26,15 +28,14 @@ Kind = int
 _Made = TypeVar("_Made")
 
 
-class StreamEvent:
-    """An event of Shape.STREAM."""
+# A Struct, as every operator makes some: in a quarter of the time that a class with slots takes. No
+# event refers to what refers to it, so the cycle collector need not look at them.
+class StreamEvent(msgspec.Struct, eq=False, gc=False):
+    """An event of Shape.STREAM. Two are equal if they are the same."""
 
-    __slots__ = ("data", "kind", "timestamp_ms")
-
-    def __init__(self, timestamp_ms: int, data: tuple[Any, ...], kind: Kind = CURRENT) -> None:
-        self.timestamp_ms = timestamp_ms
-        self.data = data
-        self.kind = kind
+    timestamp_ms: int
+    data: tuple[Any, ...]
+    kind: Kind = CURRENT
 
     def as_kind(self, kind: Kind, timestamp_ms: int) -> StreamEvent:
         """A copy of another kind at another time."""
@@ -44,36 +45,24 @@ class StreamEvent:
         return f"StreamEvent({self.timestamp_ms}, {self.data!r}, {'CXTR'[self.kind]})"
 
 
-class JoinedEvent:
+class JoinedEvent(msgspec.Struct, eq=False, gc=False):
     """An event of Shape.JOINED: left or right may be None (outer joins)."""
 
-    __slots__ = ("kind", "left", "right", "timestamp_ms")
-
-    def __init__(
-        self,
-        timestamp_ms: int,
-        left: StreamEvent | None,
-        right: StreamEvent | None,
-        kind: Kind = CURRENT,
-    ) -> None:
-        self.timestamp_ms = timestamp_ms
-        self.left = left
-        self.right = right
-        self.kind = kind
+    timestamp_ms: int
+    left: StreamEvent | None
+    right: StreamEvent | None
+    kind: Kind = CURRENT
 
 
 Slot = StreamEvent | list[StreamEvent] | None
 
 
-class MatchedEvent:
+class MatchedEvent(msgspec.Struct, eq=False, gc=False):
     """An event of Shape.MATCHED: what a pattern bound, by slot."""
 
-    __slots__ = ("kind", "slots", "timestamp_ms")
-
-    def __init__(self, timestamp_ms: int, slots: list[Slot], kind: Kind = CURRENT) -> None:
-        self.timestamp_ms = timestamp_ms
-        self.slots = slots
-        self.kind = kind
+    timestamp_ms: int
+    slots: list[Slot]
+    kind: Kind = CURRENT
 
 
 Emit = Callable[[list[Any]], None]

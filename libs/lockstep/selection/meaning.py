@@ -31,14 +31,8 @@ from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, CheckedStrea
 class Row(StreamEvent):
     """An output row with its group's key and the event it came from, for rate limiters."""
 
-    __slots__ = ("key", "origin")
-
-    def __init__(
-        self, timestamp_ms: int, data: tuple[Any, ...], kind: int, key: Any, origin: Any
-    ) -> None:
-        super().__init__(timestamp_ms, data, kind)
-        self.key = key
-        self.origin = origin
+    key: Any = None
+    origin: Any = None
 
 
 ALL_KINDS = -1

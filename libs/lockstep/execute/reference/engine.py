@@ -233,10 +233,10 @@ class Playback:
             self._engine.wall_timers.add(self, self._due_ms)
 
     def hear(self, timestamp_ms: int) -> None:
-        """An event of that time is about to come: in playback it moves the clock."""
-        if self._engine.is_playback:
+        """In playback an event of that time is about to come, which moves the clock."""
+        if self._idle_ms is not None:
             self.alive()
-            self._engine.move_app(timestamp_ms)
+        self._engine.move_app(timestamp_ms)
 
     def on_timer(self, due_ms: int) -> None:
         """Nothing came for the idle time, if this is the last timer asked for."""

@@ -25,13 +25,19 @@ class Inputs:
 
     def fold(self, record: EventsRecord) -> None:
         """The chunks of a record; the wall clock has moved already."""
+        stream, engine, outputs = record.stream, self._engine, self._outputs
+        hears = record.has_timestamps and engine.is_playback
+        step, send = engine.meter.next, engine.junctions[stream].send
         for number, chunk in enumerate(record.chunks):
             self.chunk = number
-            self._outputs.moment = 2 * number
-            events = self._new(record.stream, chunk)
-            if events and record.has_timestamps:
-                self._engine.playback.hear(events[-1].timestamp_ms)
-            self._send(record.stream, events)
+            outputs.moment = 2 * number
+            events = self._new(stream, chunk)
+            if hears and events:
+                engine.playback.hear(events[-1].timestamp_ms)
+            outputs.moment += 1  # from here on as `_send`, without looking up the same again
+            step(len(events))
+            if events:
+                send(events)
 
     def fold_bundle(self, bundle: Bundle) -> None:
         """The deliveries of a bundle, with all moves of the clocks."""
@@ -55,7 +61,7 @@ class Inputs:
         """The clock in front of a delivery; whether it moved."""
         engine, clock_ms = self._engine, delivery.clock_ms
         if clock_ms is None:
-            if events and delivery.has_timestamps:
+            if events and delivery.has_timestamps and engine.is_playback:
                 engine.playback.hear(events[-1].timestamp_ms)
             return False
         moves = clock_ms != STAYS

@@ -19,7 +19,7 @@ class Junction:
     over a limit is no such error.
     """
 
-    __slots__ = ("_count", "_depth", "_failed", "_listeners", "_receivers", "name")
+    __slots__ = ("_count", "_depth", "_everybody", "_failed", "_listeners", "_receivers", "name")
 
     def __init__(self, name: str, failed: Failure, meter: Meter) -> None:
         self.name = name
@@ -28,40 +28,50 @@ class Junction:
         self._depth = 0
         self._receivers: list[Emit] = []
         self._listeners: list[Emit] = []
+        self._everybody: list[Emit] = []
 
     def subscribe(self, receive: Emit) -> None:
         """Adds a receiver behind the present ones."""
         self._receivers.append(receive)
+        self._everybody = [*self._receivers, *self._listeners]
 
     def unsubscribe(self, receive: Emit) -> None:
         """Takes a receiver out."""
         self._receivers.remove(receive)
+        self._everybody = [*self._receivers, *self._listeners]
 
     def listen(self, listener: Emit) -> None:
         """Adds an observer; it runs behind all receivers."""
         self._listeners.append(listener)
+        self._everybody = [*self._receivers, *self._listeners]
 
     def send(self, chunk: list[StreamEvent]) -> None:
         """Delivers a non-empty chunk to everybody, to the end."""
-        self.enter(len(chunk))
+        self._count.add(len(chunk))  # with what `enter` does, as all events come through here
+        if self._depth:
+            self._deeper()
+        self._depth += 1
         try:
-            for receive in self._receivers:
+            for receive in self._everybody:
                 receive(chunk)
-            for listen in self._listeners:
-                listen(chunk)
         except RecursionError as error:
             raise self.too_deep() from error
         except PROCESSING_ERRORS as error:
             self._failed(self.name, chunk, error)
         finally:
-            self.leave()
+            self._depth -= 1
 
     def enter(self, rows: int) -> None:
         """So many rows are about to come, perhaps while others are under way. LimitError."""
         self._count.add(rows)
+        if self._depth:
+            self._deeper()
+        self._depth += 1
+
+    def _deeper(self) -> None:
+        """A chunk comes while others are under way. LimitError."""
         if self._depth >= limits().feedback_depth:
             raise self.too_deep()
-        self._depth += 1
 
     def leave(self) -> None:
         """What `enter` let in has gone through."""

@@ -45,8 +45,12 @@ class Outputs:
 
     def _export(self, engine: Engine, name: str) -> None:
         def listen(chunk: list[StreamEvent]) -> None:
+            position, ordinal = self._position, self._ordinal
             for event in chunk:
-                self._row(name, event.timestamp_ms, event.data, Operation.EVENT)
+                identity = OutputId(position, ordinal)
+                self._rows.append(OutputRow(identity, name, event.timestamp_ms, event.data))
+                ordinal += 1
+            self._ordinal = ordinal
 
         engine.junction(name).listen(listen)
 

@@ -15,7 +15,7 @@ from lockstep.operators.placing import placed
 from lockstep.patterns.meaning import build_pattern
 from lockstep.plan import PartitionNode
 from lockstep.rates.meaning import build_rate
-from lockstep.selection.meaning import Selector
+from lockstep.selection.meaning import Selector, wanted_kind
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedJoin, CheckedPattern, CheckedQuery, SourceKind
 from lockstep.streams.meaning import StreamInput
@@ -54,6 +54,8 @@ def build_action(query: CheckedQuery, context: EngineContext) -> Emit:
             target: Emit = context.window(action.target).process
         else:
             target = context.junction(action.target).send
+        if query.query.rate is None and wanted_kind(action, is_snapshot=False) == CURRENT:
+            return target  # the selector lets no other go
         return lambda chunk: target(as_current(chunk))
     return build_table_action(query, context).process
 

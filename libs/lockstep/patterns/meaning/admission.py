@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from lockstep.operators.contract import Context, Slot, StreamEvent
 from lockstep.patterns.meaning.token import Token
 from lockstep.siddhiql import ast
@@ -19,11 +21,7 @@ from lockstep.stream_functions.registry import build_stream_function
 class Candidate(StreamEvent):
     """The arriving event as stream functions see it: its data beside what the token has bound."""
 
-    __slots__ = ("slots",)
-
-    def __init__(self, event: StreamEvent, slots: list[Slot]) -> None:
-        super().__init__(event.timestamp_ms, event.data, event.kind)
-        self.slots = slots
+    slots: list[Slot] = msgspec.field(default_factory=list)
 
 
 class FunctionStep:
@@ -38,7 +36,7 @@ class FunctionStep:
 
     def __call__(self, event: StreamEvent, slots: list[Slot]) -> StreamEvent | None:
         self._out.clear()
-        self._link.process([Candidate(event, slots)])
+        self._link.process([Candidate(event.timestamp_ms, event.data, event.kind, slots)])
         if not self._out:
             return None
         return StreamEvent(event.timestamp_ms, self._out[0].data, event.kind)

@@ -11,11 +11,7 @@ from lockstep.operators.contract import StreamEvent
 class Row(StreamEvent):
     """A table's row. `number` grows with every insert and stays with the row through updates."""
 
-    __slots__ = ("number",)
-
-    def __init__(self, timestamp_ms: int, data: tuple[Any, ...], number: int) -> None:
-        super().__init__(timestamp_ms, data)
-        self.number = number
+    number: int = 0
 
 
 class HashIndex:

@@ -111,7 +111,7 @@ class RowStore:
 
     def add(self, timestamp_ms: int, data: tuple[Any, ...]) -> Row:
         """Appends a row; its key must be free."""
-        row = Row(timestamp_ms, data, self._next_number)
+        row = Row(timestamp_ms, data, number=self._next_number)
         self._next_number += 1
         self._put_in(row)
         self._peak_rows = max(self._peak_rows, len(self._rows))
@@ -141,7 +141,7 @@ class RowStore:
 
     def replace(self, row: Row, data: tuple[Any, ...], timestamp_ms: int) -> Row:
         """Gives a row other values of the same key, in its old place."""
-        new = Row(timestamp_ms, data, row.number)
+        new = Row(timestamp_ms, data, number=row.number)
         self._rows[row.number] = new
         if self.primary:
             self._by_key[self.key(data)] = new
