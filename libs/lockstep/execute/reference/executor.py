@@ -65,6 +65,7 @@ class ReferenceExecutor:
         self._renew()
 
     def _renew(self) -> None:
+        self._is_fresh = True
         self._position: Position = 0
         self._started = False
         self._seen = SeenIds(self._dedup_ids_max)
@@ -91,6 +92,7 @@ class ReferenceExecutor:
 
     def run_once(self, entries: Sequence[Entry]) -> SliceResult:
         """Folds entries, and undoes nothing. Poisoned: then this executor is spoilt."""
+        self._is_fresh = False
         for entry in entries:
             if entry.position <= self._position:
                 raise ValueError(f"position {entry.position} is not behind {self._position}")
@@ -160,7 +162,9 @@ class ReferenceExecutor:
         position, body = state.unseal(snapshot)
         if not isinstance(body, dict) or not {"started", "seen", "engine"} <= body.keys():
             raise SnapshotError("the snapshot holds no executor's state")
-        self._renew()
+        if not self._is_fresh:
+            self._renew()
+        self._is_fresh = False
         persistence.put_back(self.engine, body["engine"])
         self._seen.restore(body["seen"])
         # Revisions of the first release know no writes.
@@ -170,6 +174,7 @@ class ReferenceExecutor:
 
     def enable_playback(self, on: bool, idle_ms: int | None, increment_ms: int | None) -> None:
         """Switches playback while the app runs, for tests: in a cluster the app's text decides."""
+        self._is_fresh = False
         self.engine.playback.switch(on, idle_ms, increment_ms)
         if self._past is not None:
             self._past.mark()  # no entry of a log tells of the switch
