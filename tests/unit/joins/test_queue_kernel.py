@@ -38,7 +38,7 @@ class Run:
         )
         self.moves = given.get("moves", (longs(), longs()))
         room = given.get("room", 9)
-        self.found = queues.Found(*(np.full(room, -7, np.int64) for _ in range(4)))
+        self.found = queues.Found(*(np.full(room, -7, np.int64) for _ in queues.Found._fields))
         self.state = np.zeros(queues.SIZE, np.int64)
         self.state[[queues.OWN, queues.NEXT, queues.STEP]] = -1
 
@@ -105,6 +105,7 @@ def test_who_meets_nobody_has_a_line_on_a_side_that_is_listed() -> None:
     lines = run.state[queues.LINES]
     assert run.found.side[:lines].tolist() == [0, 1, 0, 1]
     assert run.found.row[:lines].tolist() == [0, 0, 1, 1]
+    assert run.found.chunk[:lines].tolist() == [0, 0, 1, 1]
     assert run.found.line[: run.state[queues.PAIRS]].tolist() == [1, 2, 3, 3]
 
 
@@ -153,3 +154,21 @@ def test_rows_move_to_the_front_with_their_chains() -> None:
     assert inside.heads[1, :3].tolist() == [1, 0, -1]
     assert inside.tails[1, :3].tolist() == [1, 2, -1]
     assert inside.same[1, :3].tolist() == [2, -1, -1]
+
+
+def test_lines_of_a_chunk_belong_together_while_nothing_comes_between() -> None:
+    """The other side, or another chunk."""
+    side, chunk = longs(0, 0, 1, 0, 0, 0, 1), longs(3, 3, 3, 3, 4, 4, 4)
+    run_of, runs = np.full(7, -7), queues.Runs(np.full(7, -7), np.full(7, -7))
+    assert queues.runs_of(side, chunk, run_of, runs) == 5
+    assert run_of.tolist() == [0, 0, 1, 2, 3, 3, 4]
+    assert runs.side[:5].tolist() == [0, 1, 0, 0, 1]
+    assert runs.chunk[:5].tolist() == [3, 3, 3, 4, 4]
+    assert queues.runs_of(longs(), longs(), run_of, runs) == 0
+
+
+def test_a_line_has_the_time_of_its_event() -> None:
+    """Of its side."""
+    times = np.full(3, -7)
+    queues.times_of(longs(0, 1, 0), longs(1, 0, 0), longs(5, 6), longs(7), times)
+    assert times.tolist() == [6, 7, 5]

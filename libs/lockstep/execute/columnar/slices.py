@@ -401,10 +401,13 @@ def _chunks(parts: Sequence[_Part], schema: StreamSchema) -> Chunks:
 
 def _columns(batches: Sequence[pa.RecordBatch], schema: StreamSchema) -> LazyColumns:
     """The columns of all batches, one behind the other."""
-    types = schema.types
+    types, first = schema.types, batches[0].schema
+    # Records that say their names and others that do not, or some with ids, are no one table.
+    is_one = all(batch.schema.equals(first) for batch in batches)
+    table = pa.Table.from_batches(batches) if is_one else None
 
     def column(i: int) -> Column:
-        arrays = [batch.column(i) for batch in batches]
+        arrays = [each.column(i) for each in batches] if table is None else table.column(i).chunks
         return from_arrow(types[i], arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays))
 
     found = LazyColumns(len(types), column)

@@ -59,11 +59,12 @@ class Inside(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Lines: an event that looked for rows, by side and row. Pairs: line, and number of the row
-    that is met."""
+    """Lines: an event that looked for rows, by side and row, and its chunk. Pairs: line, and number
+    of the row that is met."""
 
     side: Any
     row: Any
+    chunk: Any
     line: Any
     met: Any
 
@@ -213,6 +214,7 @@ def meet(
                             q = first_of(other, key, state[LOW + other], inside)
                         if q != -1 or windows.listed[side]:
                             found.side[lines], found.row[lines] = side, row
+                            found.chunk[lines] = chunk
                             lines += 1
                 own = -1
                 while q != -1:
@@ -230,6 +232,32 @@ def meet(
         state[MOVE] = len(moments)
         hear(len(moments), clock, windows, inside, state)
     return DONE
+
+
+class Runs(NamedTuple):
+    """Lines that follow one another within a chunk: its side, and its number there."""
+
+    side: Any
+    chunk: Any
+
+
+@lent
+def runs_of(side: Any, chunk: Any, run_of: Any, runs: Runs) -> int:
+    """Writes the runs of lines, and of which one each line is; gives how many there are."""
+    count = 0
+    for line in range(len(side)):
+        if line == 0 or side[line] != side[line - 1] or chunk[line] != chunk[line - 1]:
+            runs.side[count], runs.chunk[count] = side[line], chunk[line]
+            count += 1
+        run_of[line] = count - 1
+    return count
+
+
+@lent
+def times_of(side: Any, row: Any, left: Any, right: Any, times: Any) -> None:
+    """The time of the event of each line, from those of both sides."""
+    for line in range(len(side)):
+        times[line] = left[row[line]] if side[line] == 0 else right[row[line]]
 
 
 @lent

@@ -26,6 +26,7 @@ from lockstep.operators.limits import allowed
 from lockstep.windows.external_time.columns import attribute_clock
 
 _ROOM: Final = 1024
+_NONE: Final = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,10 +199,10 @@ class JoinedQueues:
     def _played(
         self, coming: Sequence[queues.Coming], moves: Moves, state: Longs
     ) -> tuple[Longs, ...]:
-        """Lines and pairs, as kernels have them."""
+        """Lines and pairs, as kernels have them (queues.Found)."""
         moments, clock = plain(moves.moments, np.int64), plain(moves.clock, np.int64)
         windows, inside, least = self._windows, self._numbers.inside(), allowed(1)
-        found = queues.Found(*(np.empty(self._room, np.int64) for _ in range(4)))
+        found = queues.Found(*(np.empty(self._room, np.int64) for _ in queues.Found._fields))
         left, right = coming
         while True:
             why = queues.meet(left, right, moments, clock, windows, inside, least, state, found)
@@ -216,7 +217,8 @@ class JoinedQueues:
             state[queues.ALLOWED] = most
         lines, pairs = int(state[queues.LINES]), int(state[queues.PAIRS])
         self._room = max(_ROOM, (lines + pairs) * 2)
-        return found.side[:lines], found.row[:lines], found.line[:pairs], found.met[:pairs]
+        ends = (lines, lines, lines, pairs, pairs)
+        return tuple(each[:end] for each, end in zip(found, ends, strict=True))
 
     def _keep(self, number: int, chunks: Chunks | None, before: Longs) -> None:
         """Holds the new rows that are still inside; gives back who has left, when the slice is
@@ -241,38 +243,39 @@ class JoinedQueues:
     # --- what was found --------------------------------------------------------------------------
 
     def _met(self, chunks: Sequence[Chunks | None], found: tuple[Longs, ...], firsts: Longs) -> Met:
-        side_of, row, trigger, met = found
+        side_of, row, chunk, trigger, met = found
         other = 1 - side_of[trigger]
         is_held = met < firsts[other]
         held, fresh = np.full(len(met), -1, np.int64), np.full(len(met), -1, np.int64)
         held[is_held] = self._numbers.places[other[is_held], met[is_held]]
         fresh[~is_held] = met[~is_held] - firsts[other[~is_held]]
-        return Met(side_of, self._events(chunks, side_of, row), trigger, held, fresh)
+        return Met(side_of, self._events(chunks, side_of, row, chunk), trigger, held, fresh)
 
-    def _events(self, chunks: Sequence[Chunks | None], side_of: Longs, row: Longs) -> Played:
+    def _events(
+        self, chunks: Sequence[Chunks | None], side_of: Longs, row: Longs, chunk: Longs
+    ) -> Played:
         """Some events of both sides, in their order."""
         streams = [each for each in chunks if each is not None]
         numbers = [number for number, each in enumerate(chunks) if each is not None]
-        chunk, times = np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
-        of_side = [np.flatnonzero(side_of == number) for number in numbers]
-        for own, events in zip(streams, of_side, strict=True):
-            chunk[events] = own.chunk_of[row[events]]
-            times[events] = own.times[row[events]]
-        changes = (side_of[1:] != side_of[:-1]) | (chunk[1:] != chunk[:-1])
-        firsts = np.flatnonzero(np.append(True, changes)[: len(row)])
+        run_of, times = np.empty(len(row), np.int64), np.empty(len(row), np.int64)
+        runs = queues.Runs(np.empty(len(row), np.int64), np.empty(len(row), np.int64))
+        count = queues.runs_of(side_of, chunk, run_of, runs)
+        left, right = (_NONE if own is None else plain(own.times, np.int64) for own in chunks)
+        queues.times_of(side_of, row, left, right, times)
         orders, clocks, places = [], [], []
         for own, number in zip(streams, numbers, strict=True):
-            at = np.flatnonzero(side_of[firsts] == number)
-            orders.append(own.order.below(self._place).take(chunk[firsts[at]]))
-            clocks.append(own.now[chunk[firsts[at]]])
+            at = np.flatnonzero(runs.side[:count] == number)
+            own_chunks = runs.chunk[at]
+            orders.append(own.order.below(self._place).take(own_chunks))
+            clocks.append(own.now[own_chunks])
             places.append(at)
-        back = np.empty(len(firsts), np.int64)
-        back[np.concatenate(places)] = np.arange(len(firsts))
+        back = np.empty(count, np.int64)
+        back[np.concatenate(places)] = np.arange(count)
         return Played(
             streams,
-            np.searchsorted(numbers, side_of),
+            side_of if len(streams) == len(chunks) else np.zeros_like(side_of),
             row,
-            np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(row)))),
+            run_of,
             times,
             joined_orders(orders).take(back),
             np.concatenate(clocks)[back],
