@@ -1,21 +1,27 @@
 """Functions on columns: the reference's function, called once per row, or once per different
-string."""
+value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from lockstep.columns.column import Column, Strings, Unfit, constant, from_values
+from lockstep.columns.column import Column, Unfit, constant, from_values
 from lockstep.columns.frame import Evaluate, Frame
+from lockstep.columns.keys import distinct
 from lockstep.columns.rule import NotLowerable
 from lockstep.events import AttributeType
 from lockstep.functions.convert import CLASSES
 from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql import ast
+
+_REPEATED: Final = frozenset(
+    {AttributeType.STRING, AttributeType.INT, AttributeType.LONG, AttributeType.BOOL}
+)
+"""Types whose values come again and again. Floating numbers hardly do."""
 
 
 class Probe:
@@ -49,8 +55,8 @@ def mapped(
             return _repeated(function(*(each.value for each in fixed if each)), type_, len(frame))
         if len(varying) == 1:
             column = arguments[varying[0]](frame)
-            if isinstance(column, Strings):
-                return _by_word(function, column, varying[0], fixed, type_)
+            if column.type in _REPEATED:
+                return _by_value(function, column, varying[0], fixed, type_)
         given = [
             argument(frame) if each is None else None
             for each, argument in zip(fixed, arguments, strict=True)
@@ -84,25 +90,27 @@ def _repeated(value: Any, type_: AttributeType, length: int) -> Column:
     return constant(type_, value, length)
 
 
-def _by_word(
+def _by_value(
     function: Callable[..., Any],
-    column: Strings,
+    column: Column,
     place: int,
     fixed: Sequence[ast.Constant | None],
     type_: AttributeType,
 ) -> Column:
-    """The function of each different string, and of null, handed out by code."""
-    codes = column.values
-    used = np.unique(codes if column.nulls is None else codes[~column.nulls])
+    """The function of each different value, and of null, handed out by code."""
+    codes, values, null = distinct(column)
+    there = codes if null is None else codes[~null]
+    used = np.flatnonzero(np.bincount(there, minlength=len(values)))
     given = [None if each is None else each.value for each in fixed]
     results: list[Any] = []
-    words = column.words.texts
     for code in used.tolist():
-        given[place] = words[code]
+        given[place] = values[code]
         results.append(function(*given))
-    index = np.searchsorted(used, codes).astype(np.int64)
-    if column.nulls is not None and column.nulls.any():
+    result_of = np.zeros(len(values), np.int64)
+    result_of[used] = np.arange(len(used))
+    index = result_of[codes]
+    if null is not None:
         given[place] = None
-        index[column.nulls] = len(results)
+        index[null] = len(results)
         results.append(function(*given))
     return from_values(type_, results).take(index)

@@ -1,4 +1,4 @@
-"""Function calls on columns: the reference's function, once per row or per different string."""
+"""Function calls on columns: the reference's function, once per row or per different value."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from lockstep.columns.column import Unfit, from_values
 from lockstep.columns.frame import Evaluate, Rows
 from lockstep.columns.rule import NotLowerable
+from lockstep.events import AttributeType
 from lockstep.expressions.columns import Compiler
 from lockstep.functions.columns import Probe, mapped
 from lockstep.plan import plan_of
@@ -94,6 +95,33 @@ def test_a_function_of_one_text_is_called_once_per_different_text() -> None:
     assert set(asked) == {("a", 7), ("b", 7), (None, 7)}
     assert mapped(tell, [], [seven], STRING, frame).to_pylist() == ["(7,)"] * 4
     assert len(asked) == 4
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "calls"),
+    [
+        (INT, [7, None, 7, 0, None], [0, 7]),
+        (AttributeType.LONG, [1 << 40, None, 1 << 40, -1, -1], [-1, 1 << 40]),
+        (AttributeType.BOOL, [True, None, True, False, True], [False, True]),
+        (DOUBLE, [0.5, None, 0.5, 0.5, -1.0], [-1.0, 0.5, 0.5, 0.5]),
+    ],
+)
+def test_a_function_of_one_value_is_called_once_per_different_value(
+    type_: AttributeType, values: list[Any], calls: list[Any]
+) -> None:
+    """Floating numbers hardly come again: for these it is not looked for."""
+    asked: list[Any] = []
+
+    def tell(value: Any) -> str:
+        asked.append(value)
+        return repr(value)
+
+    times = np.arange(len(values), dtype=np.int64)
+    column = from_values(type_, values)
+    frame = Rows(len(values), lambda slot, at: column, lambda: times, lambda: times)
+    found = mapped(tell, [lambda frame: frame.column(0, 0)], [None], STRING, frame)
+    assert found.to_pylist() == list(map(repr, values))
+    assert sorted(one for one in asked if one is not None) == calls
 
 
 def test_functions_that_ask_for_more_have_no_columnar_form() -> None:
