@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 WORKERS ?= 2
-# Those that talk to servers wait for them for a third of their time.
+# Tests wait for a third of their time: for servers, and for what is tried again after a while.
 WAITING ?= 3
 # Tests are compiled once, also where Python is told to keep nothing.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
@@ -24,8 +24,8 @@ demo: $(VENV)/runtime  ## the whole suite on real input, with its answers checke
 	$(BIN)/lockstep demo $(if $(KEEP),--keep)
 
 # pytest ends with 5 where ARGS choose no test of this part.
-unit: $(VENV)/dev  ## what needs no server, no JVM, no process of its own and is no property: two or three minutes; WORKERS=n, ARGS='-k …'
-	$(PYTEST) tests/unit tests/golden -m unit -n $(WORKERS) --dist loadgroup $(ARGS) || test $$? = 5
+unit: $(VENV)/dev  ## what needs no server, no JVM, no process of its own and is no property: a minute and a half; WAITING=n workers, ARGS='-k …'
+	$(PYTEST) tests/unit tests/golden -m unit -n $(WAITING) --dist loadgroup $(ARGS) || test $$? = 5
 
 test: unit  ## these, then all others but e2e, bench and `make check`, on real servers; EXAMPLES=50 tries properties on half as many
 	scripts/browser

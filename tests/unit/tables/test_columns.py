@@ -183,7 +183,7 @@ def test_changes_of_any_kind(change: str, key: str) -> None:
     """On columns or one by one; the rows of a hot key are computed one by one, too."""
     text = S.replace("@PrimaryKey('s')", key) + WRITES["insert"]
     text += f"from R select s, i, i as n {CHANGES[change]}" + JOIN.format("", "")
-    hot: list[Step] = [(500, "R", [["a", i]]) for i in range(60)]
+    hot: list[Step] = [(500, "R", [["a", i + at] for i in range(20)]) for at in (0, 20, 40)]
     assert played(text, *STEPS, *hot, *STEPS[1:2], rule=TABLE_JOIN.name)
 
 

@@ -161,6 +161,13 @@ def to_front(side: int, low: int, top: int, places: Any, inside: Inside) -> None
 
 
 @lent
+def add_line(side: int, row: int, chunk: int, lines: int, found: Found) -> int:
+    """An event has looked for rows; gives the number of lines."""
+    found.side[lines], found.row[lines], found.chunk[lines] = side, row, chunk
+    return lines + 1
+
+
+@lent
 def meet(
     left: Coming,
     right: Coming,
@@ -213,9 +220,7 @@ def meet(
                         if key >= 0:
                             q = first_of(other, key, state[LOW + other], inside)
                         if q != -1 or windows.listed[side]:
-                            found.side[lines], found.row[lines] = side, row
-                            found.chunk[lines] = chunk
-                            lines += 1
+                            lines = add_line(side, row, chunk, lines, found)
                 own = -1
                 while q != -1:
                     if pairs == len(found.line):
