@@ -95,17 +95,18 @@ class EmptyLogError(UnavailableError):
     """A log that has had records shows none."""
 
 
-async def bounds_of(broker: Broker, topic: str) -> tuple[int, int]:
+async def bounds_of(broker: Broker, topic: str, least_end: int = 0) -> tuple[int, int]:
     """The offset of the first record that is kept, and the one behind the last.
 
     A broker that has just become a topic's leader may not know yet how much of it is committed:
-    then it tells an end that is too early, down to where the topic begins. A log that was trimmed
-    has a record there, so that is asked again. EmptyLogError where it stays so.
+    then it tells an end that is too early, down to where the topic begins, or to none at all. A log
+    that was trimmed has a record there, and one that has been seen is as long as it was then
+    (`least_end`), so that is asked again. EmptyLogError where it stays so.
     """
 
     async def look() -> tuple[int, int]:
         low, end = await broker.bounds(topic)
-        if low == end != 0:
+        if end < max(low, least_end) or low == end != 0:
             raise EmptyLogError("the bus shows no record of a log that has some", where=topic)
         return low, end
 

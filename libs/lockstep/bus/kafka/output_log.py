@@ -128,7 +128,7 @@ class KafkaOutputLog:
     async def _find_end(self) -> Link:
         broker, topic, known = self._broker, self._topic, self._known
         try:
-            low, end = await bounds_of(broker, topic)
+            low, end = await bounds_of(broker, topic, 0 if known is None else known.offset + 1)
         except EmptyLogError as error:
             raise TailLostError(
                 "the last record of the output log was deleted, so what was published is unknown",
