@@ -88,7 +88,8 @@ class Trial:
         victim.start()
 
     async def silence(self) -> None:
-        """SIGSTOP until another one leads: no connection closes."""
+        """SIGSTOP until another one leads: no connection closes. Then a new process takes its
+        place: one that is held up again and again has leases that live longer."""
         self.gone = await self.leader()
         victim = self.suite.processes[self.gone]
         began_ms, epoch = CLOCK.monotonic_ms(), self.watch.times[-1][1]
@@ -97,6 +98,8 @@ class Trial:
             await self.next_row("silent", began_ms, epoch)
         finally:
             victim.send(signal.SIGCONT)
+        await victim.kill()
+        victim.start()
 
     async def hand_over(self) -> None:
         """By the operator's command."""
