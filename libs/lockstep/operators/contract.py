@@ -28,7 +28,7 @@ Kind = int
 _Made = TypeVar("_Made")
 
 
-# A Struct, as every operator makes some: in a quarter of the time that a class with slots takes. No
+# A Struct, as every operator makes some: in a third of the time that a class with slots takes. No
 # event refers to what refers to it, so the cycle collector need not look at them.
 class StreamEvent(msgspec.Struct, eq=False, gc=False):
     """An event of Shape.STREAM. Two are equal if they are the same."""

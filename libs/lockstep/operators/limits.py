@@ -99,15 +99,17 @@ class Meter:
 
 
 class RowCount:
-    """The rows of one place (a stream or a join) within a step."""
+    """The rows of one place (a stream or a join) within a step. `depth`: how many of its chunks are
+    under way, one within the other; whoever lets chunks of a stream through keeps it."""
 
-    __slots__ = ("_meter", "_place", "_rows", "_step")
+    __slots__ = ("_meter", "_place", "_rows", "_step", "depth")
 
     def __init__(self, meter: Meter, place: str) -> None:
         self._meter = meter
         self._place = place
         self._step = -1
         self._rows = 0
+        self.depth = 0
 
     def add(self, rows: int) -> None:
         """So many more rows. LimitError."""
@@ -117,6 +119,8 @@ class RowCount:
         self._step, self._rows = step, rows
         if rows > _Process.limits.event_rows and rows > self._meter.allowed():
             raise too_many_rows(self._place)
+        if self.depth and self.depth >= _Process.limits.feedback_depth:
+            raise too_deep(self._place)
 
 
 RECURSION_MIN: Final = 6_000
@@ -133,6 +137,15 @@ def too_many_rows(place: str) -> LimitError:
     return LimitError(
         f"one event brings more rows to {place} than it may "
         f"(limits.event_rows = {_Process.limits.event_rows})"
+    )
+
+
+def too_deep(place: str) -> LimitError:
+    """What is said of an event that feeds a stream from itself without end."""
+    most = _Process.limits.feedback_depth
+    return LimitError(
+        f"{place} feeds itself more than {most} times within one event (limits.feedback_depth), "
+        "or through too many queries"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lockstep.operators.contract import Emit, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS
-from lockstep.operators.limits import LimitError, Meter, RowCount, limits
+from lockstep.operators.limits import Meter, RowCount, too_deep
 
 Failure = Callable[[str, list[Any], BaseException], None]
 
@@ -19,67 +19,35 @@ class Junction:
     over a limit is no such error.
     """
 
-    __slots__ = ("_count", "_depth", "_everybody", "_failed", "_listeners", "_receivers", "name")
+    __slots__ = ("_count", "_failed", "_listeners", "_receivers", "name")
 
     def __init__(self, name: str, failed: Failure, meter: Meter) -> None:
         self.name = name
         self._failed = failed
         self._count = RowCount(meter, f"stream {name}")
-        self._depth = 0
         self._receivers: list[Emit] = []
-        self._listeners: list[Emit] = []
-        self._everybody: list[Emit] = []
+        self._listeners = 0  # so many of them, at the end, only listen
 
     def subscribe(self, receive: Emit) -> None:
         """Adds a receiver behind the present ones."""
-        self._receivers.append(receive)
-        self._everybody = [*self._receivers, *self._listeners]
-
-    def unsubscribe(self, receive: Emit) -> None:
-        """Takes a receiver out."""
-        self._receivers.remove(receive)
-        self._everybody = [*self._receivers, *self._listeners]
+        self._receivers.insert(len(self._receivers) - self._listeners, receive)
 
     def listen(self, listener: Emit) -> None:
         """Adds an observer; it runs behind all receivers."""
-        self._listeners.append(listener)
-        self._everybody = [*self._receivers, *self._listeners]
+        self._receivers.append(listener)
+        self._listeners += 1
 
     def send(self, chunk: list[StreamEvent]) -> None:
         """Delivers a non-empty chunk to everybody, to the end."""
-        self._count.add(len(chunk))  # with what `enter` does, as all events come through here
-        if self._depth:
-            self._deeper()
-        self._depth += 1
+        count = self._count
+        count.add(len(chunk))
+        count.depth += 1
         try:
-            for receive in self._everybody:
+            for receive in self._receivers:
                 receive(chunk)
         except RecursionError as error:
-            raise self.too_deep() from error
+            raise too_deep(f"stream {self.name}") from error
         except PROCESSING_ERRORS as error:
             self._failed(self.name, chunk, error)
         finally:
-            self._depth -= 1
-
-    def enter(self, rows: int) -> None:
-        """So many rows are about to come, perhaps while others are under way. LimitError."""
-        self._count.add(rows)
-        if self._depth:
-            self._deeper()
-        self._depth += 1
-
-    def _deeper(self) -> None:
-        """A chunk comes while others are under way. LimitError."""
-        if self._depth >= limits().feedback_depth:
-            raise self.too_deep()
-
-    def leave(self) -> None:
-        """What `enter` let in has gone through."""
-        self._depth -= 1
-
-    def too_deep(self) -> LimitError:
-        """What is said of an event that feeds a stream from itself without end."""
-        return LimitError(
-            f"stream {self.name} feeds itself more than {limits().feedback_depth} times within one "
-            "event (limits.feedback_depth), or through too many queries"
-        )
+            count.depth -= 1

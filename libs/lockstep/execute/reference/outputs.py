@@ -45,12 +45,8 @@ class Outputs:
 
     def _export(self, engine: Engine, name: str) -> None:
         def listen(chunk: list[StreamEvent]) -> None:
-            position, ordinal = self._position, self._ordinal
             for event in chunk:
-                identity = OutputId(position, ordinal)
-                self._rows.append(OutputRow(identity, name, event.timestamp_ms, event.data))
-                ordinal += 1
-            self._ordinal = ordinal
+                self._row(name, event.timestamp_ms, event.data)
 
         engine.junction(name).listen(listen)
 
@@ -68,7 +64,11 @@ class Outputs:
         engine.tables[name].listen(listen)
 
     def _row(
-        self, stream: str, timestamp_ms: int, data: tuple[Any, ...], operation: Operation
+        self,
+        stream: str,
+        timestamp_ms: int,
+        data: tuple[Any, ...],
+        operation: Operation = Operation.EVENT,
     ) -> None:
         identity = OutputId(self._position, self._ordinal)
         self._ordinal += 1

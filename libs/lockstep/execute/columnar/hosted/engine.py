@@ -21,7 +21,7 @@ from lockstep.execute.reference.engine import Engine
 from lockstep.execute.reference.junction import Junction
 from lockstep.operators.contract import EXPIRED, Emit, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, describe
-from lockstep.operators.limits import Meter
+from lockstep.operators.limits import Meter, too_deep
 from lockstep.plan import AppPlan
 from lockstep.plan.ranks import owners_of
 
@@ -84,13 +84,14 @@ class PlacedJunction(Junction):
         self.told = told
 
     def send(self, chunk: list[StreamEvent]) -> None:
-        self.enter(len(chunk))
+        self._count.add(len(chunk))
+        self._count.depth += 1
         try:
             self._through(chunk)
         except RecursionError as error:
-            raise self.too_deep() from error
+            raise too_deep(f"stream {self.name}") from error
         finally:
-            self.leave()
+            self._count.depth -= 1
 
     def _through(self, chunk: list[StreamEvent]) -> None:
         place = self.place
@@ -105,11 +106,12 @@ class PlacedJunction(Junction):
 
     def deliver(self, number: int, chunk: list[StreamEvent]) -> None:
         """Hands a chunk from outside to one receiver."""
-        self.enter(0 if number else len(chunk))
+        self._count.add(0 if number else len(chunk))
+        self._count.depth += 1
         try:
             self._hand(self._receivers[number], chunk)
         finally:
-            self.leave()
+            self._count.depth -= 1
 
     def _hand(self, receive: Emit, chunk: list[StreamEvent]) -> None:
         try:
