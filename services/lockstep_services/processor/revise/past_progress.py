@@ -54,7 +54,7 @@ class PastProgress:
         self._site, self._revisions = site, revisions
         self._store = site.world.store.revisions
         self._settings = site.settings.processor
-        self._version, self._life = wanted.version, past.life
+        self._version: Final = wanted.version
         self._state: Final = Generation(past.life, past.after)
         self._fold: Final = fold_of(wanted, past)
         self._next_ms = site.clock.monotonic_ms() + self._settings.past_revision_interval_ms
@@ -68,10 +68,10 @@ class PastProgress:
         """What is kept of this very fold, the furthest first; of earlier folds it goes.
         UnavailableError."""
         there = await self._store.list(*past_key(self._site.name))
-        if gone := [one.id for one in there if one.life < self._life]:
+        if gone := [one.id for one in there if one.life < self._state.life]:
             await self._store.delete(gone)
         for one in there:
-            if not one.verified or (one.life, one.version) != (self._life, self._version):
+            if not one.verified or (one.life, one.version) != (self._state.life, self._version):
                 continue
             try:
                 contents = unseal(await self._store.load(one.id))
@@ -119,6 +119,6 @@ class PastProgress:
     async def forget(self) -> None:
         """The app goes on with it."""
         try:
-            await forget_progress(self._store, self._site.name, self._life)
+            await forget_progress(self._store, self._site.name, self._state.life)
         except UnavailableError as error:  # it goes with the next revision
             self._site.log.warning("progress of a past is left", error=str(error))
