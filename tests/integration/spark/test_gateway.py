@@ -20,6 +20,23 @@ print(session.sparkContext.parallelize([1], 1).map(lambda one: one + 1).collect(
 close_slices()
 """
 
+START = """
+from lockstep.embedded import prepare_spark_environment
+prepare_spark_environment()
+import os
+forks = []
+os.register_at_fork(before=lambda: forks.append("forked"))
+from pathlib import Path
+from pyspark import SparkConf
+from lockstep.execute.spark.gateway import launched
+gateway = launched(SparkConf(loadDefaults=False).set("spark.driver.memory", "200m"))
+lines = Path(f"/proc/{{gateway.proc.pid}}/status").read_text().splitlines()
+ignored = next(int(line.split()[1], 16) for line in lines if line.startswith("SigIgn"))
+secrets = [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]
+print(forks, gateway.jvm.java.lang.Math.abs(-3), bool(ignored & 1 << 1), secrets)
+gateway.shutdown()
+"""
+
 LINES = """
 from lockstep.embedded import prepare_spark_environment
 prepare_spark_environment()
@@ -55,6 +72,12 @@ def test_why_spark_does_not_start_stands_in_the_error() -> None:
     done = ran(JAVA_HOME="/nowhere")
     assert "SparkFailedError: Spark does not start" in done.stderr
     assert "/nowhere/bin/java: No such file or directory" in done.stderr
+
+
+def test_the_jvm_starts_without_a_fork_and_is_deaf_to_interrupts() -> None:
+    """What libraries do in forked children (gRPC begins threads) can't end it before it is Java."""
+    done = ran(START)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[] 3 True []\n", "")
 
 
 @pytest.mark.parametrize("end", ["close_slices()", "pass"], ids=["closed", "left open"])
