@@ -10,6 +10,7 @@ from typing import Any, Final
 from lockstep.bus import (
     Accepted,
     Appended,
+    Coded,
     IngressMessage,
     LogGoneError,
     LogName,
@@ -23,6 +24,7 @@ from lockstep.bus.memory import MemoryBus
 from lockstep.bus.memory.carrier import Stored
 from lockstep.bus.subjects import input_subject, matches, output_subject
 from lockstep.bus.subscriptions import QueuedSubscription
+from lockstep.bus.together import one_by_one
 from lockstep.events import ClaimRecord, InputRecord, OutputRecord, Position, UnavailableError
 from lockstep.events.codec import EncodedEntry, decode_output, encode_record
 from tests.simulation.carrier import SimCarrier
@@ -158,6 +160,12 @@ class SimInputLog:
             repeatable=dedup_id is not None,
         )
         return appended
+
+    async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
+        """See the contract; anything may happen between two of them."""
+        return await one_by_one(
+            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
+        )
 
     async def read_encoded(self, after: Position, **limits: int) -> Sequence[EncodedEntry]:
         """See the contract."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from lockstep.events import (
     ClaimRecord,
@@ -53,6 +53,13 @@ class Appended:
     duplicate: bool = False
 
 
+class Coded(NamedTuple):
+    """A record that `lockstep.events.codec` has encoded, and its id; see `append`."""
+
+    payload: bytes
+    dedup_id: str
+
+
 class InputLog(Protocol):
     """A totally ordered, durable log of input records.
 
@@ -72,6 +79,10 @@ class InputLog(Protocol):
 
     async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
         """As `append`, for a record that `lockstep.events.codec` has encoded already."""
+
+    async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
+        """Each stands behind the one before it, whatever has to be repeated. All become durable at
+        once where the carrier can do that; else some of the first may stand after an error."""
 
     async def read_encoded(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int

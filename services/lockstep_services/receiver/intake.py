@@ -12,16 +12,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from functools import partial
 
-from lockstep.bus import Appended, InputLog, RecordTooLargeError
+from lockstep.bus import InputLog
 from lockstep.clock import Clock
-from lockstep.events import LockstepError, Position, UnavailableError
-from lockstep.events.codec import Index, send_id_of
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.frame import run_side_by_side, wait_set
 from lockstep.telemetry import NO_TRACES, Traces
-from lockstep_services.receiver.drafts import Draft
+from lockstep_services.receiver.appending import Appender
 from lockstep_services.receiver.runs import AnyRun
 from lockstep_services.receiver.submissions import (
     IntakeLimits,
@@ -33,8 +31,7 @@ from lockstep_services.receiver.submissions import (
 
 
 class Intake:
-    """The appender of one log. `submit` from any task; `run` in one supervised task. `index`: finds
-    the key groups of events, where the app is cut."""
+    """The door of one log. `submit` from any task; `run` in one supervised task."""
 
     def __init__(
         self,
@@ -44,7 +41,7 @@ class Intake:
         limits: IntakeLimits,
         traces: Traces = NO_TRACES,
     ) -> None:
-        self._traces = traces
+        self.appender = Appender(clock, traces)
         self._open_log = open_log
         self._opening = asyncio.Lock()
         self._log: InputLog | None = None
@@ -57,10 +54,7 @@ class Intake:
         self._arrived_abreast = asyncio.Event()
         self._abreast = 0
         self._busy_until_ms = 0
-        self._clock_ms = 0
         self._appending = False
-        self.last_position: Position = 0
-        self.index: Index | None = None
 
     def submit(
         self,
@@ -181,54 +175,13 @@ class Intake:
     async def _append_batch(self, batch: Sequence[Submission]) -> None:
         log = await self._opened()
         given = batch[0].key if len(batch) == 1 else None
-        key = given or self._new_id()
-        for number, (draft, owners) in enumerate(drafts_of(batch, self._limits)):
-            # What this process appends never runs back, whatever its wall clock does.
-            self._clock_ms = max(self._clock_ms, self._clock.now_ms())
-            traced = [pending.trace for pending in owners if pending.trace]
-            with self._traces.follow("append", traced) as span:
-                appended = await self._append(
-                    log, draft, f"{key}#{number}", repeatable=given is not None, trace=span.carried
-                )
-            self.last_position = max(self.last_position, appended[-1].position)
-            for pending in owners:
-                pending.appended += appended
+        await self.appender.append(
+            log, drafts_of(batch, self._limits), given or self._new_id(),
+            repeatable=given is not None,
+        )  # fmt: skip
         for pending in batch:
             if not pending.done.done():
                 pending.done.set_result(receipt_of(pending.appended))
-
-    async def _append(
-        self, log: InputLog, draft: Draft, dedup_id: str, *, repeatable: bool, trace: str
-    ) -> list[Appended]:
-        """Appends, in halves when the carrier finds it too large; a single chunk is never cut.
-
-        What its sender may repeat bears its id: the carrier forgets ids after its window, the
-        processors remember them for longer.
-        """
-        send_id = send_id_of(dedup_id) if repeatable else b""
-        try:
-            return [await self._append_whole(log, draft, dedup_id, send_id, trace)]
-        except RecordTooLargeError:
-            halves = draft.halves()
-            if halves is None:
-                raise
-        found: list[Appended] = []
-        for i, half in enumerate(halves):
-            key = f"{dedup_id}.{i}"
-            found += await self._append(log, half, key, repeatable=repeatable, trace=trace)
-        return found
-
-    async def _append_whole(
-        self, log: InputLog, draft: Draft, dedup_id: str, send_id: bytes, trace: str
-    ) -> Appended:
-        """With the key groups of its events, if they fit in. Whether a draft is cut does not hang
-        on them: a repeated send is cut as it was before."""
-        if self.index is not None:
-            payload = draft.encoded(self._clock_ms, send_id, trace, self.index)
-            with suppress(RecordTooLargeError):
-                return await log.append_encoded(payload, dedup_id=dedup_id)
-        payload = draft.encoded(self._clock_ms, send_id, trace)
-        return await log.append_encoded(payload, dedup_id=dedup_id)
 
 
 def _looked_at(done: asyncio.Future[Receipt]) -> None:

@@ -52,7 +52,7 @@ class Intakes:
         known = self._intakes.get(view.name)
         if known is not None and known[0] == deployed_ms:
             if known[2] is not view:
-                known[1].index = _index_of(view)
+                known[1].appender.index = _index_of(view)
                 self._intakes[view.name] = deployed_ms, known[1], view
             return known[1]
         # Deployed anew: its log may have been removed meanwhile and has to be opened again.
@@ -60,7 +60,7 @@ class Intakes:
         intake = Intake(
             open_log, self._clock, self._randomness.uuid_hex, self._limits, self._traces
         )
-        intake.index = _index_of(view)
+        intake.appender.index = _index_of(view)
         self._intakes[view.name] = (deployed_ms, intake, view)
         self._tasks.supervise(f"intake-{view.name}-{deployed_ms}", intake.run)
         return intake
@@ -68,7 +68,7 @@ class Intakes:
     def last_position(self, app: str) -> Position:
         """The furthest position this process appended at."""
         known = self._intakes.get(app)
-        return 0 if known is None else known[1].last_position
+        return 0 if known is None else known[1].appender.last_position
 
     @property
     def is_idle(self) -> bool:

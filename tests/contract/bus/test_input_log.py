@@ -8,9 +8,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from lockstep.bus import LogFullError, LogGoneError, RecordTooLargeError
+from lockstep.bus import Coded, LogFullError, LogGoneError, RecordTooLargeError
 from lockstep.events import Attribute, AttributeType, InputEvent, StreamSchema, TickRecord
-from lockstep.events.codec import decode_columns, encode_batch
+from lockstep.events.codec import decode_columns, encode_batch, encode_record
 from lockstep.events.columns import EventColumns
 from lockstep.events.records import EventsRecord
 from tests.contract.bus.carriers import World, fresh_log, one_event, with_limits
@@ -50,6 +50,40 @@ async def test_equal_dedup_ids_are_stored_once(world: World) -> None:
     assert (stored.position, stored.duplicate) == (1, False)
     assert (again.position, again.duplicate) == (1, True)
     assert (other.position, other.duplicate) == (2, False)
+
+
+def together(*values: int) -> list[Coded]:
+    """Records whose ids are their values."""
+    return [Coded(encode_record(one_event(each)), f"id {each}") for each in values]
+
+
+async def test_what_is_appended_together_stands_in_order(world: World) -> None:
+    """More than are stored as one anywhere, while others append, too."""
+    name = fresh_log()
+    log, other = await world.bus.input_log(name), await world.other.input_log(name)
+    appending = asyncio.create_task(log.append_together(together(*range(600))))
+    for n in range(1, 20):
+        await other.append(one_event(-n), dedup_id=f"other {n}")
+    stored = await appending
+    assert not any(each.duplicate for each in stored)
+    entries = await read_on(log.read, 0, 619)
+    places = {each.record: each.position for each in entries}
+    assert [each.position for each in stored] == [places[one_event(n)] for n in range(600)]
+    assert [each.position for each in stored] == sorted(each.position for each in stored)
+
+
+async def test_of_what_is_appended_together_again_the_rest_is_stored(world: World) -> None:
+    """The first ones stand: they are told as there, and the others follow."""
+    name = fresh_log()
+    first, second = await world.bus.input_log(name), await world.other.input_log(name)
+    await first.append_together(together(1, 2))
+    again = await second.append_together(together(1, 2, 3, 4))
+    assert [(each.position, each.duplicate) for each in again] == [
+        (1, True), (2, True), (3, False), (4, False),
+    ]  # fmt: skip
+    assert all(each.duplicate for each in await first.append_together(together(1, 2, 3, 4)))
+    assert await first.bounds() == (1, 4)
+    assert list(await first.append_together([])) == []
 
 
 async def test_records_without_id_are_never_merged(world: World) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.bus import Accepted
+from lockstep.bus import Accepted, Coded
 from lockstep.bus.nats import NatsBus
 from lockstep.clock import SystemRandomness
 from lockstep.events import ClaimRecord, OutputRecord, UnavailableError
+from lockstep.events.codec import encode_record
 from tests.contract.bus.carriers import fresh_log, one_event, rows, with_limits
 from tests.contract.bus.cluster import Cluster
 from tests.contract.patience import PATIENCE_S, read_on
@@ -56,10 +57,16 @@ async def test_every_server_may_die_in_turn(cluster: Cluster) -> None:
         nonlocal sequence
         for _ in range(count):
             number = len(positions)
-            positions.append((await log.append(one_event(number), dedup_id=str(number))).position)
-            outcome = await out.append(rows(1, number + 1), expected_sequence=sequence)
-            assert isinstance(outcome, Accepted)
-            sequence = outcome.sequence
+            if number % 3:
+                records = [(await log.append(one_event(number), dedup_id=str(number)))]
+            else:
+                both = [Coded(encode_record(one_event(n)), str(n)) for n in (number, number + 1)]
+                records = list(await log.append_together(both))
+            for record in records:
+                positions.append(record.position)
+                outcome = await out.append(rows(1, len(positions)), expected_sequence=sequence)
+                assert isinstance(outcome, Accepted)
+                sequence = outcome.sequence
 
     for index in range(3):
         loading = asyncio.create_task(load(60))

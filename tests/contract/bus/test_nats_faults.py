@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import nats
 import pytest
 from nats.aio.msg import Msg
 
-from lockstep.bus import Accepted, BusLimits, OutputTail, Refused
+from lockstep.bus import Accepted, BusLimits, Coded, LogName, OutputTail, Refused
 from lockstep.bus.errors import BusRefusedError
 from lockstep.bus.nats import NatsBus
 from lockstep.bus.nats.checksum import CHECKSUM, checksum
-from lockstep.bus.subjects import input_subject
+from lockstep.bus.subjects import input_subject, stream_name
 from lockstep.clock import SystemRandomness
 from lockstep.embedded import NatsServer, free_port
 from lockstep.events import ClaimRecord, OutputId, UnavailableError
@@ -156,6 +157,86 @@ async def test_a_lost_acknowledgement_of_an_input_is_made_good(server: NatsServe
         appended = await asyncio.wait_for(appending, PATIENCE_S)
         assert (appended.position, appended.duplicate) == (2, False)
         assert await log.bounds() == (1, 2)
+        await bus.close()
+
+
+def _together(numbers: Iterable[int]) -> list[Coded]:
+    return [Coded(encode_record(one_event(n)), f"{n}") for n in numbers]
+
+
+async def _stored(server: NatsServer, log: LogName) -> list[dict[str, str]]:
+    """The headers of all records, in their order."""
+    client = await nats.connect(server.url)
+    jetstream, stream = client.jetstream(), stream_name(input_subject(log))
+    last = (await jetstream.stream_info(stream)).state.last_seq
+    found = [await jetstream.get_msg(stream, n) for n in range(1, last + 1)]
+    await client.close()
+    return [dict(each.headers or {}) for each in found]
+
+
+async def test_records_are_stored_as_one_where_a_stream_allows_it(server: NatsServer) -> None:
+    """Also one that an older release made: it is brought up to date. Where somebody forbids it,
+    they are stored one by one."""
+    bus = await _connect(server.url)
+    name = fresh_log()
+    log = await bus.input_log(name)
+    info = await bus._jetstream.call(f"STREAM.INFO.{stream_name(input_subject(name))}")
+    config = info["config"]
+    batches = []
+    for n, allowed in enumerate((True, False, True)):
+        if allowed:
+            log = await bus.input_log(name)
+        else:
+            config["allow_atomic"] = False
+            await bus._jetstream.call(f"STREAM.UPDATE.{config['name']}", config)
+        stored = await log.append_together(_together(range(3 * n, 3 * n + 3)))
+        assert [each.position for each in stored] == list(range(3 * n + 1, 3 * n + 4))
+        batches.append({each.get("Nats-Batch-Id") for each in (await _stored(server, name))[-3:]})
+    assert [len(each) for each in batches] == [1, 1, 1]
+    assert [None in each for each in batches] == [False, True, False]
+    await bus.close()
+
+
+async def test_a_lost_acknowledgement_of_many_is_made_good(server: NatsServer) -> None:
+    """They were stored, their answer lost: each is found, none is stored twice."""
+    async with Proxy(server.port) as proxy:
+        bus = await _through(server, proxy)
+        log = await bus.input_log(fresh_log())
+        await log.append(one_event(-1))
+        proxy.swallow_answers = True
+        appending = asyncio.create_task(log.append_together(_together(range(40))))
+        await proxy.swallowed(b'"count":40')
+        proxy.swallow_answers = False
+        proxy.cut()
+        appended = await asyncio.wait_for(appending, PATIENCE_S)
+        assert [each.position for each in appended] == list(range(2, 42))
+        assert await log.bounds() == (1, 41)
+        await bus.close()
+
+
+async def test_cuts_among_many_neither_lose_nor_repeat_nor_reorder(server: NatsServer) -> None:
+    """The connection breaks again and again, wherever the records are then."""
+    async with Proxy(server.port) as proxy:
+        bus = await _through(server, proxy)
+        log = await bus.input_log(fresh_log())
+
+        async def cuts() -> None:
+            for n in range(1_000):
+                await asyncio.sleep(0.003 * (n % 7))
+                proxy.cut()
+                await eventually(bus.healthy)
+
+        cutting = asyncio.create_task(cuts())
+        positions: list[int] = []
+        for begin in range(0, 900, 100):
+            records = _together(range(begin, begin + 100))
+            stored = await asyncio.wait_for(log.append_together(records), PATIENCE_S)
+            positions += [each.position for each in stored]
+        cutting.cancel()
+        await asyncio.gather(cutting, return_exceptions=True)
+        assert positions == list(range(1, 901))
+        entries = await read_on(log.read, 0, 900)
+        assert [entry.record for entry in entries] == [one_event(n) for n in range(900)]
         await bus.close()
 
 

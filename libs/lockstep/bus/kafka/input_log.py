@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.bus.contract import Appended
+from lockstep.bus.contract import Appended, Coded
 from lockstep.bus.errors import LogGoneError, RecordTooLargeError
 from lockstep.bus.kafka.ledger import Ledger, LedgerReader, World
+from lockstep.bus.together import one_by_one
 from lockstep.events import InputRecord, LogEntry, Position, UnavailableError
 from lockstep.events.codec import EncodedEntry, decode_input, encode_record
 
@@ -45,6 +46,11 @@ class KafkaInputLog:
             appending.cancel()
             if looking is not None:
                 looking.cancel()
+
+    async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
+        return await one_by_one(
+            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
+        )
 
     async def read(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.bus.contract import Appended
+from lockstep.bus.contract import Appended, Coded
 from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.memory.carrier import StoredLog
 from lockstep.bus.memory.link import Link
+from lockstep.bus.together import one_by_one
 from lockstep.events import InputRecord, LogEntry, Position
 from lockstep.events.codec import EncodedEntry, decode_input, encode_record
 
@@ -30,6 +31,11 @@ class MemoryInputLog:
         appended = self._log.append(self._log.name, payload, dedup_id)
         self._link.answer()
         return appended
+
+    async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
+        return await one_by_one(
+            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
+        )
 
     async def read(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int

@@ -73,7 +73,9 @@ class NatsBus:
         subject = input_subject(name)
         stream = stream_name(subject)
         if make:
-            await self._ensure_log(stream, subject, forgets=self._connection.limits.input_logs_age)
+            await self._ensure_log(
+                stream, subject, forgets=self._connection.limits.input_logs_age, is_input=True
+            )
         elif await self._jetstream.is_gone(stream):
             raise LogGoneError(subject)
         return NatsInputLog(
@@ -108,7 +110,11 @@ class NatsBus:
         self._bells.stop()
         await self._connection.close()
 
-    async def _ensure_log(self, stream: str, subject: str, *, forgets: bool) -> None:
+    async def _ensure_log(
+        self, stream: str, subject: str, *, forgets: bool, is_input: bool = False
+    ) -> None:
         limits = self._connection.limits
-        config = stream_config(stream, subject, limits, max_bytes=None, forgets=forgets)
+        # Older servers do not know the field.
+        more = {"allow_atomic": True} if is_input and self._connection.stores_together else {}
+        config = stream_config(stream, subject, limits, max_bytes=None, forgets=forgets, **more)
         await self._jetstream.ensure_stream(config)

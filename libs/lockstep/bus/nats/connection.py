@@ -30,6 +30,7 @@ from lockstep.telemetry import get_logger
 Handler = Callable[[Msg], Awaitable[None]]
 
 _HEALTH_TIMEOUT_MS: Final = 1_000
+_STORES_TOGETHER: Final = (2, 12)  # servers that can, from this version
 _DRAIN_TIMEOUT_MS: Final = 2_000
 _HEADERS_MARGIN_BYTES: Final = 2_048  # the server counts headers towards its limit
 
@@ -91,6 +92,12 @@ class Connection:
     def has_jetstream(self) -> bool:
         """Whether the server says that it keeps streams; others of its cluster may."""
         return bool(self._client._server_info.get("jetstream"))
+
+    @property
+    def stores_together(self) -> bool:
+        """Whether the server stores several messages as one, where a stream allows it."""
+        version = self._client.connected_server_version
+        return (version.major, version.minor) >= _STORES_TOGETHER
 
     def new_inbox(self) -> str:
         """A subject nobody else uses."""

@@ -15,6 +15,7 @@ WRONG_LAST_SEQUENCE: Final = frozenset({10071, 10164})  # the latter names no se
 STREAM_NAME_IN_USE: Final = 10058
 NO_MESSAGE: Final = frozenset({10037, 10043, 10057})  # the last: nothing to delete
 NOT_THERE: Final = frozenset({10059, 10014})  # stream, consumer
+NOT_TOGETHER: Final = 10174
 _STORE_FAILED: Final = 10077  # the description tells why
 _NO_ROOM: Final = frozenset({10002, 10023, 10028, 10047})  # of the account or server, not of a log
 # Statuses, and codes of its own that a cluster gives while a leader changes: no peer is up yet, an

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -19,7 +19,14 @@ import stamina
 from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.connection import Connection
-from lockstep.bus.nats.errors import NO_MESSAGE, NOT_THERE, STREAM_NAME_IN_USE, ApiError, api_error
+from lockstep.bus.nats.errors import (
+    NO_MESSAGE,
+    NOT_THERE,
+    NOT_TOGETHER,
+    STREAM_NAME_IN_USE,
+    ApiError,
+    api_error,
+)
 from lockstep.events import UnavailableError
 
 T = TypeVar("T")
@@ -29,6 +36,9 @@ _NS_PER_MS: Final = 1_000_000
 _ATTEMPT_TIMEOUT_MS: Final = 2_000
 _RETRY_FIRST_S: Final = 0.02
 _RETRY_MAX_S: Final = 0.5
+_BATCH: Final = "Nats-Batch-Id"
+_BATCH_SEQUENCE: Final = "Nats-Batch-Sequence"
+_BATCH_COMMIT: Final = "Nats-Batch-Commit"
 _MAJORITY: Final = ("STREAM.CREATE", "STREAM.UPDATE", "STREAM.DELETE", "CONSUMER.CREATE")
 
 
@@ -188,6 +198,30 @@ class JetStream:
             answer = _decoded(message.data, subject, limit_bytes)
         self.connection.serving.served()
         return Stored(int(answer["seq"]), bool(answer.get("duplicate", False)))
+
+    async def publish_together(
+        self, subject: str, messages: Sequence[tuple[bytes, Mapping[str, str]]], batch_id: str
+    ) -> int:
+        """One attempt to store messages as one, in their order: the sequence of the last. Errors
+        also: ApiError, with NOT_TOGETHER where the stream does not allow it; another one where it
+        has some of them already."""
+        async with self._asked():
+            for number, (payload, headers) in enumerate(messages[:-1], start=1):
+                named = {**headers, _BATCH: batch_id, _BATCH_SEQUENCE: f"{number}"}
+                await self.connection.publish(subject, payload, headers=named)
+            payload, headers = messages[-1]
+            message = await self.connection.request(
+                subject, payload, timeout_ms=self._attempt_timeout_ms,
+                headers={
+                    **headers, _BATCH: batch_id, _BATCH_SEQUENCE: f"{len(messages)}",
+                    _BATCH_COMMIT: "1",
+                },
+            )  # fmt: skip
+            answer = _decoded(message.data, subject, self.limits.max_log_bytes)
+        self.connection.serving.served()
+        if answer.get("batch") != batch_id:
+            raise ApiError("not stored as one", where=subject, code=NOT_TOGETHER)
+        return int(answer["seq"])
 
     async def message(self, name: str, request: Mapping[str, Any]) -> RawMessage | None:
         """A stored message, read from the stream's leader; None when there is none.

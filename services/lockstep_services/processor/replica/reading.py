@@ -18,6 +18,7 @@ from lockstep.bus import (
     Accepted,
     Appended,
     Bus,
+    Coded,
     Held,
     InputLog,
     LogName,
@@ -208,6 +209,9 @@ class SharedInputLog:
 
     async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
         return await self._own.append_encoded(payload, dedup_id=dedup_id)
+
+    async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
+        return await self._own.append_together(records)
 
     async def read(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int

@@ -10,7 +10,8 @@ from typing import cast
 
 import pytest
 
-from lockstep.bus import Appended, InputLog, RecordTooLargeError
+from lockstep.bus import Appended, Coded, InputLog, RecordTooLargeError
+from lockstep.bus.together import one_by_one
 from lockstep.clock import VirtualClock
 from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema, UnavailableError
 from lockstep.events.codec import (
@@ -20,6 +21,7 @@ from lockstep.events.codec import (
     send_id_of,
     send_ids_in,
 )
+from lockstep_services.receiver.appending import TOGETHER_MAX_RECORDS
 from lockstep_services.receiver.intake import Intake
 from lockstep_services.receiver.runs import Run
 from lockstep_services.receiver.submissions import IntakeLimits
@@ -55,6 +57,12 @@ class HeldLog:
         assert isinstance(record, EventsRecord)
         self.stored += [event.data[0] for chunk in record.chunks for event in chunk]
         return Appended(next(self._positions), False)
+
+    async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
+        """As a bus does that can take but one at a time."""
+        return await one_by_one(
+            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
+        )
 
     async def let(self, *names: str, error: Exception | None = None) -> None:
         """These end."""
@@ -203,6 +211,7 @@ class Shelf:
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self.stored: list[tuple[str, EncodedEntry]] = []
+        self.together: list[int] = []
 
     async def open(self) -> InputLog:
         """As the bus gives it."""
@@ -215,6 +224,16 @@ class Shelf:
         self.stored.append((dedup_id, EncodedEntry(len(self.stored) + 1, payload)))
         return Appended(len(self.stored), False)
 
+    async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
+        """All or none."""
+        for payload, _ in records:
+            if len(payload) > self._limit_bytes:
+                raise RecordTooLargeError(len(payload), self._limit_bytes)
+        self.together.append(len(records))
+        return await one_by_one(
+            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
+        )
+
 
 @pytest.mark.parametrize("limit_bytes", [100_000, 1_000])
 async def test_a_cut_app_is_told_whose_its_events_are(limit_bytes: int) -> None:
@@ -222,7 +241,7 @@ async def test_a_cut_app_is_told_whose_its_events_are(limit_bytes: int) -> None:
     cut: a repeated send finds it."""
     shelf = Shelf(limit_bytes)
     intake = Intake(shelf.open, VirtualClock(), lambda: "own", IntakeLimits(10**6, 10**3, 5, 1))
-    intake.index = lambda events: ((b"by v", bytes(900)),)
+    intake.appender.index = lambda events: ((b"by v", bytes(900)),)
     task = asyncio.create_task(intake.run())
     receipt = await intake.submit(run_of(1, 2), "a")
     task.cancel()
@@ -232,3 +251,49 @@ async def test_a_cut_app_is_told_whose_its_events_are(limit_bytes: int) -> None:
     assert dedup_id == "a#0"
     assert isinstance(stored.header, EventsHeader)
     assert len(stored.header.keyings) == (limit_bytes == 100_000)
+
+
+OTHER = StreamSchema("T", SCHEMA.attributes)
+
+
+async def test_records_of_several_streams_are_appended_together() -> None:
+    """In the order of their events, under ids of which each is found again; some at a time."""
+    shelf = Shelf(100_000)
+    intake = Intake(shelf.open, VirtualClock(), lambda: "own", IntakeLimits(10**6, 10**3, 5, 1))
+    runs = [
+        Run((SCHEMA, OTHER)[n % 2], [(RawEvent((n,), None),)], 10)
+        for n in range(2 * TOGETHER_MAX_RECORDS + 1)
+    ]
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(intake.run())
+        receipt = await intake.submit(runs, "a")
+        task.cancel()
+    assert (receipt.first, receipt.last) == (1, len(runs))
+    assert intake.appender.last_position == len(runs)
+    assert shelf.together == [TOGETHER_MAX_RECORDS, TOGETHER_MAX_RECORDS]
+    assert [name for name, _ in shelf.stored] == [f"a#{n}" for n in range(len(runs))]
+    records = [decode_input(entry.payload) for _, entry in shelf.stored]
+    assert [each.stream for each in records if isinstance(each, EventsRecord)] == [
+        run.schema.name for run in runs
+    ]
+    headers = [entry.header for _, entry in shelf.stored]
+    ids = [send_ids_in(each) for each in headers if isinstance(each, EventsHeader)]
+    assert ids == [[send_id_of(f"a#{n}")] for n in range(len(runs))]
+
+
+async def test_one_that_is_too_large_is_cut_where_it_stands() -> None:
+    """Those beside it are appended as they are, under the same ids."""
+    shelf = Shelf(1_500)
+    intake = Intake(shelf.open, VirtualClock(), lambda: "own", IntakeLimits(10**6, 10**3, 5, 1))
+    large = Run(OTHER, [(RawEvent((n,), None),) for n in range(900)], 10)
+    runs = [*run_of(1), large, *run_of(2)]
+    task = asyncio.create_task(intake.run())
+    receipt = await intake.submit(runs, "a")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert (receipt.first, receipt.last) == (1, len(shelf.stored))
+    assert shelf.together == []
+    names = [name for name, _ in shelf.stored]
+    assert (names[0], names[-1]) == ("a#0", "a#2")
+    assert len(names) > 3
+    assert all(name.startswith("a#1.") for name in names[1:-1])
