@@ -120,9 +120,9 @@ $(VENV)/runtime: $(VENV)/created requirements.lock pyproject.toml
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# All kernels, and PySpark's modules too: tests must not wait for a compiler.
+# All kernels, and all modules that were left: tests must not wait for a compiler.
 $(VENV)/dev: $(VENV)/runtime requirements-dev.lock
 	$(PIP) install --quiet --require-hashes -r requirements-dev.lock & pip=$$!; \
 	$(BIN)/python -m lockstep.execute.columnar.precompile && wait $$pip
-	$(BIN)/python -m compileall -q -j $(WORKERS) $(VENV)/lib/python3*/site-packages/pyspark
+	$(BIN)/python -m compileall -q -j $(WORKERS) $(VENV)/lib/python3*/site-packages
 	@touch $@
