@@ -163,9 +163,7 @@ class SimInputLog:
 
     async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
         """See the contract; anything may happen between two of them."""
-        return await one_by_one(
-            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
-        )
+        return await one_by_one(self, records)
 
     async def read_encoded(self, after: Position, **limits: int) -> Sequence[EncodedEntry]:
         """See the contract."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from lockstep.bus.contract import Appended, Coded
 
 
-async def one_by_one(
-    append: Callable[[Coded], Awaitable[Appended]], records: Sequence[Coded]
-) -> list[Appended]:
+class _Appends(Protocol):
+    async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended: ...
+
+
+async def one_by_one(log: _Appends, records: Sequence[Coded]) -> list[Appended]:
     """Each is appended when the one before it is durable."""
-    return [await append(each) for each in records]
+    return [await log.append_encoded(payload, dedup_id=name) for payload, name in records]
 
 
 def shares(

@@ -48,9 +48,7 @@ class KafkaInputLog:
                 looking.cancel()
 
     async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
-        return await one_by_one(
-            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
-        )
+        return await one_by_one(self, records)
 
     async def read(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int

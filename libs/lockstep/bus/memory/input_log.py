@@ -33,9 +33,7 @@ class MemoryInputLog:
         return appended
 
     async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
-        return await one_by_one(
-            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
-        )
+        return await one_by_one(self, records)
 
     async def read(
         self, after: Position, *, max_records: int, max_bytes: int, wait_ms: int

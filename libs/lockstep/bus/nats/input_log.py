@@ -22,7 +22,6 @@ from lockstep.events.codec import EncodedEntry, decode_input, encode_record
 
 _MAX_PLAIN_ID_BYTES: Final = 120
 _SHARE_RECORDS: Final = 500  # the server takes 1,000 as one
-_SHARE_BYTES: Final = 4 * 1024 * 1024
 
 
 class NatsInputLog:
@@ -75,10 +74,9 @@ class NatsInputLog:
         for payload, _ in records:
             self._check_size(payload)
         found: list[Appended] = []
-        for share in shares(records, max_records=_SHARE_RECORDS, max_bytes=_SHARE_BYTES):
-            found += await self._at_once(share) or await one_by_one(
-                lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), share
-            )
+        max_bytes = self._jetstream.limits.max_pending_bytes
+        for share in shares(records, max_records=_SHARE_RECORDS, max_bytes=max_bytes):
+            found += await self._at_once(share) or await one_by_one(self, share)
         return found
 
     async def _at_once(self, share: Sequence[Coded]) -> Sequence[Appended]:

@@ -13,7 +13,6 @@ import subprocess
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +30,8 @@ WITHOUT_INTERRUPTS: Final = ("/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh")
 """A Ctrl-C is for this process, which ends Spark in its own time. A shell says so, as a function
 between fork and exec (`preexec_fn`) would need the fork."""
 
+_PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_connect: Any = launch_gateway  # has no types
 _log = logging.getLogger(__name__)
 
 
@@ -38,9 +39,8 @@ def launched(conf: SparkConf) -> Any:
     """The gateway to a new JVM. What that and its Python workers write to standard error is logged:
     errors as warnings, the rest for those who debug. OSError with the last lines when it does not
     start."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit started this process
-        connect: Any = launch_gateway
-        return connect()
+    if _PORT in os.environ:  # spark-submit started this process
+        return _connect()
     said: deque[str] = deque(maxlen=SAID_MAX_LINES)
     reading, writing = os.pipe()
     follower = threading.Thread(
@@ -89,25 +89,13 @@ def _started(conf: SparkConf, writing: int) -> tuple[subprocess.Popen[bytes], in
 
 
 def _connected(process: subprocess.Popen[bytes], port: int, secret: str) -> Any:
-    connect: Any = launch_gateway
-    with _environment(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret):
-        gateway = connect()
+    os.environ |= {_PORT: str(port), _SECRET: secret}  # where PySpark looks for them
+    try:
+        gateway = _connect()
+    finally:
+        del os.environ[_PORT], os.environ[_SECRET]
     gateway.proc = process
     return gateway
-
-
-@contextlib.contextmanager
-def _environment(**variables: str) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _follow(reading: int, said: deque[str]) -> None:

@@ -60,9 +60,7 @@ class HeldLog:
 
     async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
         """As a bus does that can take but one at a time."""
-        return await one_by_one(
-            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
-        )
+        return await one_by_one(self, records)
 
     async def let(self, *names: str, error: Exception | None = None) -> None:
         """These end."""
@@ -217,8 +215,9 @@ class Shelf:
         """As the bus gives it."""
         return cast(InputLog, self)
 
-    async def append_encoded(self, payload: bytes, *, dedup_id: str) -> Appended:
+    async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
         """RecordTooLargeError over the limit."""
+        assert dedup_id is not None
         if len(payload) > self._limit_bytes:
             raise RecordTooLargeError(len(payload), self._limit_bytes)
         self.stored.append((dedup_id, EncodedEntry(len(self.stored) + 1, payload)))
@@ -230,9 +229,7 @@ class Shelf:
             if len(payload) > self._limit_bytes:
                 raise RecordTooLargeError(len(payload), self._limit_bytes)
         self.together.append(len(records))
-        return await one_by_one(
-            lambda each: self.append_encoded(each.payload, dedup_id=each.dedup_id), records
-        )
+        return await one_by_one(self, records)
 
 
 @pytest.mark.parametrize("limit_bytes", [100_000, 1_000])
