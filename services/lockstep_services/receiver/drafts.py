@@ -21,6 +21,10 @@ from lockstep_services.receiver.decode import Chunk
 class Draft(Protocol):
     """What one record will hold."""
 
+    @property
+    def event_count(self) -> int:
+        """How many events."""
+
     def encoded(
         self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
     ) -> bytes:
@@ -57,6 +61,10 @@ class RowsDraft:
     schema: StreamSchema
     chunks: Sequence[Chunk]
     send_ids: Sequence[bytes] = ()
+
+    @property
+    def event_count(self) -> int:
+        return sum(map(len, self.chunks))
 
     def encoded(
         self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
@@ -101,6 +109,10 @@ class BatchDraft:
     chunk_lengths: Sequence[int] | ChunkLengths
     timestamps_ms: pa.Array | None = None
     event_ids: pa.Array | None = None
+
+    @property
+    def event_count(self) -> int:
+        return int(self.batch.num_rows)
 
     def encoded(
         self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None

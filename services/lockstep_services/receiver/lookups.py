@@ -49,6 +49,11 @@ class AskedDraft:
     answers: tuple[Rows, ...]
 
     @property
+    def event_count(self) -> int:
+        """Of the events."""
+        return self.events.event_count
+
+    @property
     def batch(self) -> pa.RecordBatch:
         """The events alone."""
         return self.events.batch

@@ -21,7 +21,7 @@ from lockstep.events.codec import (
     send_id_of,
     send_ids_in,
 )
-from lockstep_services.receiver.appending import TOGETHER_MAX_RECORDS
+from lockstep_services.receiver.appending import TOGETHER_MAX_EVENTS, TOGETHER_MAX_RECORDS
 from lockstep_services.receiver.intake import Intake
 from lockstep_services.receiver.runs import Run
 from lockstep_services.receiver.submissions import IntakeLimits
@@ -276,6 +276,20 @@ async def test_records_of_several_streams_are_appended_together() -> None:
     headers = [entry.header for _, entry in shelf.stored]
     ids = [send_ids_in(each) for each in headers if isinstance(each, EventsHeader)]
     assert ids == [[send_id_of(f"a#{n}")] for n in range(len(runs))]
+
+
+async def test_many_events_are_not_written_at_the_same_time() -> None:
+    """A large record is the last of those that are appended with it."""
+    shelf = Shelf(1_000_000)
+    intake = Intake(shelf.open, VirtualClock(), lambda: "own", IntakeLimits(10**6, 10**6, 5, 1))
+    large = Run(OTHER, [(RawEvent((1,), None),) * TOGETHER_MAX_EVENTS], 10)
+    task = asyncio.create_task(intake.run())
+    receipt = await intake.submit([*run_of(1), large, *run_of(2), large, *run_of(3)], "a")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert (receipt.first, receipt.last) == (1, 5)
+    assert shelf.together == [2, 2]
+    assert [name for name, _ in shelf.stored] == [f"a#{n}" for n in range(5)]
 
 
 async def test_one_that_is_too_large_is_cut_where_it_stands() -> None:
