@@ -110,14 +110,20 @@ def control_subject(topic: str, *names: str) -> str:
 def stream_name(subject: str) -> str:
     """The carrier's name of the stream that holds one log.
 
-    `+` is never part of an escaped token, so different subjects give different names.
+    `+` and `=` are never part of an escaped token, so different subjects give different names.
+    NATS before 2.14.3 lets nobody read a stream with a `%` in its name.
     """
+    return earlier_stream_name(subject).replace("%", "=")
+
+
+def earlier_stream_name(subject: str) -> str:
+    """What streams were called before `%` was avoided. Those that are there keep this name."""
     return subject.replace(".", "+")
 
 
 def subject_of(stream: str) -> str:
     """The subject of the log that a stream of this name holds."""
-    return stream.replace("+", ".")
+    return stream.replace("+", ".").replace("=", "%")
 
 
 def matches(pattern: str, subject: str) -> bool:

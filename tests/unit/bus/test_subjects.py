@@ -20,8 +20,10 @@ from lockstep.bus.subjects import (
     dead_pattern,
     escaped,
     ingress_names,
+    log_name,
     matches,
     stream_name,
+    subject_of,
     unescaped,
 )
 
@@ -56,6 +58,15 @@ def test_different_logs_have_different_streams(
     """Neither dots nor plus signs in names can make two logs one."""
     first, second = (stream_name(input_subject(LogName(*each))) for each in (one, other))
     assert (first == second) == (one == other)
+
+
+@given(NAMES, NAMES)
+def test_a_streams_name_is_one_that_every_server_can_read(app: str, group: str) -> None:
+    """NATS before 2.14.3 loses a `%` on the way; and the name leads back to the log."""
+    log = LogName(app, group, 3)
+    name = stream_name(input_subject(log))
+    assert not set(name) & set("% .*>\t\r\n/\\")
+    assert log_name(subject_of(name)) == log
 
 
 @given(NAMES, NAMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
@@ -21,6 +22,7 @@ from lockstep.bus.nats.topics import NatsTopics
 from lockstep.bus.subjects import (
     DEAD_ALL,
     DEAD_STREAM,
+    earlier_stream_name,
     input_subject,
     log_name,
     log_patterns,
@@ -71,7 +73,7 @@ class NatsBus:
 
     async def input_log(self, name: LogName, *, make: bool = True) -> InputLog:
         subject = input_subject(name)
-        stream = stream_name(subject)
+        stream = await self._stream(subject)
         if make:
             await self._ensure_log(
                 stream, subject, forgets=self._connection.limits.input_logs_age, is_input=True
@@ -84,7 +86,7 @@ class NatsBus:
 
     async def output_log(self, name: LogName, *, make: bool = True) -> OutputLog:
         subject = output_subject(name)
-        stream = stream_name(subject)
+        stream = await self._stream(subject)
         if make:
             await self._ensure_log(stream, subject, forgets=False)
         elif await self._jetstream.is_gone(stream):
@@ -96,8 +98,8 @@ class NatsBus:
         return sorted({log_name(subject_of(name)) for names in found for name in names})
 
     async def remove_logs(self, name: LogName) -> None:
-        await self._jetstream.delete_stream(stream_name(input_subject(name)))
-        await self._jetstream.delete_stream(stream_name(output_subject(name)))
+        for subject in (input_subject(name), output_subject(name)):
+            await self._jetstream.delete_stream(await self._stream(subject))
 
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
         return await open_mailbox(self._jetstream, pattern, name)
@@ -109,6 +111,15 @@ class NatsBus:
         await self.ingress.release()
         self._bells.stop()
         await self._connection.close()
+
+    async def _stream(self, subject: str) -> str:
+        """The stream that holds a log, or that it would get. UnavailableError."""
+        name, earlier = stream_name(subject), earlier_stream_name(subject)
+        if name != earlier:
+            with contextlib.suppress(LogGoneError):
+                await self._jetstream.state(earlier)
+                return earlier
+        return name
 
     async def _ensure_log(
         self, stream: str, subject: str, *, forgets: bool, is_input: bool = False
