@@ -117,7 +117,7 @@ class Apps:
         """A select list; its last item is a number called n."""
         items = [
             self.pick(
-                "s", "'x' as s", "str:upper(coalesce(s, 'z')) as s", "ifThenElse(b, s, 'no') as s"
+                "s", "'x' as s", "str:upper(coalesce(s, 'z')) as s", "ifThenElse(b, s, 'b') as s"
             )
         ]
         items += [f"{self.number()} as a{k}" for k in range(self._random.randint(0, 2))]
@@ -215,8 +215,10 @@ def _pattern(apps: Apps) -> str:
     select = f"e1.s as s, e2.i as i, e1.d as d{', e3.i as k' if third else ''}, count() as c"
     query = f"from {pattern} select {select} insert into {out};"
     if apps.pick("yes", "no") == "yes":
-        return f"partition with ({apps.keys()}) begin {query} end;"
-    return query
+        query = f"partition with ({apps.keys()}) begin {query} end;"
+    # Texts that some matches have from earlier slices and others from this one.
+    behind = apps.pick("s != 'b'", "s == 'a'", "not (s is null)")
+    return query + f" from {out}[{behind}] select s, count() as n group by s insert into {out}N;"
 
 
 def _join(apps: Apps) -> str:

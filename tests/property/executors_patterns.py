@@ -114,13 +114,22 @@ def pattern(apps: Apps) -> str:
     items = [f"{apps.pick(*read)}.{name} as a{n}" for n, name in enumerate("isid")]
     items.append(apps.pick("count() as c", f"sum({read[0]}.i) as c", f"{read[-1]}.s as c"))
     by = apps.pick("", "", f" group by {read[0]}.s") if "[" not in read[0] else ""
-    having = apps.pick("", "", " having a0 > 0", " having not (a1 is null)")
+    having = apps.pick(
+        "",
+        "",
+        " having a0 > 0",
+        " having not (a1 is null)",
+        " having a1 != 'b'",
+        " having a1 == 'a'",
+    )
     out = apps.name()
     select = f"select {', '.join(items)}{by}{having}"
     query = f"from {chain}{within} {select} insert into {out};"
     if apps.pick("yes", "no") == "yes":
         return f"partition with ({apps.keys()}) begin {query} end;"
     behind = apps.pick(
-        "", f" from {out}#window.length(2) select a0, count() as n insert into {out}N;"
+        "",
+        f" from {out}#window.length(2) select a0, count() as n insert into {out}N;",
+        f" from {out}[a1 != 'c'] select a1, count() as n group by a1 insert into {out}N;",
     )
     return query + behind

@@ -100,12 +100,24 @@ def joined(first: Column, second: Column, choose_first: Mask) -> Column:
             False if second.nulls is None else second.nulls,
         )
     if isinstance(first, Strings) and isinstance(second, Strings):
-        words = Words([*first.words.texts, *second.words.texts])
-        shifted = second.values.astype(np.int32) + np.int32(len(first.words))
-        return Strings(
-            codes=np.where(choose_first, first.values, shifted), words=words, nulls=nulls
-        )
+        return _texts_of_both(first, second, choose_first, nulls)
     return Column(first.type, np.where(choose_first, first.values, second.values), nulls)
+
+
+def _texts_of_both(
+    first: Strings, second: Strings, choose_first: Mask, nulls: Mask | None
+) -> Strings:
+    """In codes of a dictionary of what is used of either. A text that both have is there once:
+    codes stand for texts wherever they are compared and grouped."""
+    places: dict[str, int] = {}
+    codes = np.empty(len(choose_first), np.int32)
+    for column, here in ((first, choose_first), (second, ~choose_first)):
+        own, texts = column.values[here], column.words.texts
+        known = np.zeros(len(texts), np.int32)
+        for code in np.flatnonzero(np.bincount(own, minlength=len(texts))).tolist():
+            known[code] = places.setdefault(texts[code], len(places))
+        codes[here] = known[own]
+    return Strings(codes=codes, words=Words([*places] or [""]), nulls=nulls)
 
 
 def ordered(values: Any) -> Longs:

@@ -67,6 +67,19 @@ def test_rows_of_two_columns() -> None:
         from_values(STRING, ["a", "b", "c"]), from_values(STRING, ["c", None, "a"]), first
     )
     assert texts.to_pylist() == ["a", None, "a"]
+    assert compare(CompareOperator.EQUAL, texts, texts).to_pylist() == [True, False, True]
     numbers = joined(from_values(INT, [None, 2, 3]), from_values(INT, [4, 5, 6]), first)
     assert numbers.to_pylist() == [None, 5, 6]
     assert joined(from_values(INT, [1]), from_values(INT, [2]), first[:1]).nulls is None
+
+
+def test_a_text_that_both_columns_have_is_one_text() -> None:
+    """Where it is compared, and where rows are told apart by its code."""
+    first = from_values(STRING, ["a", "b", "c", "b"])
+    second = from_values(STRING, ["b", "c", "b", "a"])
+    texts = joined(first, second, np.array([True, True, False, False]))
+    assert texts.to_pylist() == ["a", "b", "b", "a"]
+    one = from_values(STRING, ["b"] * 4)
+    assert compare(CompareOperator.EQUAL, texts, one).to_pylist() == [False, True, True, False]
+    assert compare(CompareOperator.EQUAL, one, texts).to_pylist() == [False, True, True, False]
+    assert len(set(texts.values.tolist())) == 2
