@@ -91,7 +91,9 @@ class Apart:
         rows, begun = 0, time.process_time()
         for merger, executor in self._members:
             for each in slices_of(fresh(entries), SLICE_RECORDS * len(self._members)):
-                rows += len(executor.run_encoded(merger.merged(each, ()).entries).rows)
+                result = executor.run_encoded(merger.merged(each, ()).entries)
+                merger.clock_ms = result.clock_ms
+                rows += len(result.rows)
         return time.process_time() - begun, rows
 
     def close(self) -> None:

@@ -200,7 +200,9 @@ class Planned:
 
 
 def by_group(rows: Sequence[Any], fleet: FleetPlan) -> dict[str, list[Row]]:
-    """The rows of every stream in order: of one that a cut group gives out, those of each key."""
+    """The rows of every stream in order: of one that a cut group gives out, those of each key.
+    Where its streams are cut by different attributes, a row does not tell which of them was its
+    key: then it is only looked whether all are there."""
     keys: dict[str, tuple[int, ...]] = {}
     for group in fleet.groups:
         if group.whole_because is None and not fleet.is_single:
@@ -212,4 +214,7 @@ def by_group(rows: Sequence[Any], fleet: FleetPlan) -> dict[str, list[Row]]:
         key = [repr(row.data[place]) for place in keys.get(row.stream, ())]
         told = (row.id.position, row.timestamp_ms, repr(row.data))
         found.setdefault(f"{row.stream} {key}", []).append(told)
-    return found
+    several = {stream for stream, places in keys.items() if len(places) > 1}
+    return {
+        name: sorted(each) if name.split()[0] in several else each for name, each in found.items()
+    }

@@ -58,6 +58,7 @@ class SliceResult:
     WriteRecord; that of a request applied before is its first one. `stopped` says why the app
     cannot go on behind `position`, though there are more entries: a timer goes over a limit.
     `unfoldable`: the next position, which ends whatever folds it; the owner decides about it.
+    `clock_ms`: the app's clock behind it.
     """
 
     position: Position
@@ -68,6 +69,7 @@ class SliceResult:
     writes: tuple[WriteOutcome, ...] = ()
     stopped: str | None = None
     unfoldable: Position | None = None
+    clock_ms: int | None = None
 
     @property
     def has_rest(self) -> bool:

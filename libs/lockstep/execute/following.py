@@ -26,6 +26,7 @@ def joined_results(results: Sequence[SliceResult]) -> SliceResult:
             writes=writes,
             stopped=last.stopped,
             unfoldable=last.unfoldable,
+            clock_ms=last.clock_ms,
         )
     rows = tuple(chain.from_iterable(result.rows for result in results))
     return SliceResult(
@@ -36,4 +37,5 @@ def joined_results(results: Sequence[SliceResult]) -> SliceResult:
         writes=writes,
         stopped=last.stopped,
         unfoldable=last.unfoldable,
+        clock_ms=last.clock_ms,
     )

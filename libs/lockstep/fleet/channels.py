@@ -126,7 +126,12 @@ class Merged:
 
 
 class Merger:
-    """Makes what one unit folds. Pure: it hangs on the entries and the channels' rows alone."""
+    """Makes what one unit folds. What the unit brings hangs on the entries and the channels' rows
+    alone.
+
+    `clock_ms`: the clock of a playback app in front of the next entries, which the unit's executor
+    tells; None: not known. Who does not know it makes more deliveries, which bring the same.
+    """
 
     def __init__(self, unit: Unit, answering: Answering) -> None:
         self._cutter = Cutter(unit, answering)
@@ -137,6 +142,10 @@ class Merger:
                 self._ranks.setdefault(writer, place)
         self._shares = {feed.stream: shares_of(unit, feed) for feed in unit.group.feeds}
         self._nothing = _nothing(unit)
+        playback = unit.plan.app.checked.annotations.get("playback")
+        # Where nothing comes for a while the clock leaps, in front of any record.
+        self._leaps = playback is not None and playback.get("idle.time") is not None
+        self.clock_ms: int | None = None
 
     def merged(self, entries: Sequence[EncodedEntry], channels: Sequence[Channel]) -> Merged:
         """For the units' executor. `channels`: all rows of the streams that it reads, of all
@@ -159,7 +168,19 @@ class Merger:
             else:
                 made = cut.whole or cut.events or TickRecord(cut.clock_ms)
                 found.add(entry.position, made, cut)
+            self._passed(cut)
         return found
+
+    def _passed(self, cut: Cut) -> None:
+        """The clock behind a record, if that in front of it was known."""
+        if self.clock_ms is None or not self._is_playback:
+            return
+        if self._leaps:
+            self.clock_ms = None
+        elif cut.moves is not None:
+            self.clock_ms = max(self.clock_ms, int(cut.moves.clocks[-1]))
+        elif cut.record is None or isinstance(cut.record, EventColumns):
+            self.clock_ms = max(self.clock_ms, cut.clock_ms)
 
     def _own(self, channel: Channel) -> _Rows:
         """The unit's own rows of a channel."""
@@ -182,7 +203,7 @@ class Merger:
 
     def _moved(self, cut: Cut, moves: Moves) -> tuple[Looked, Longs]:
         """As `_together`, of a record that brings nothing of others."""
-        needed = _needed(cut, moves, ())
+        needed = self._needed(cut, moves, ())
         at, clocks = moves.moments(needed), moves.clocks[needed]
         if cut.events is None:
             part = self._empty(len(at))
@@ -203,6 +224,29 @@ class Merger:
         parts = (self._empty(len(alone)), cut.events)
         return Bundle(cut.clock_ms, owner, parts, all_clocks), moments
 
+    def _needed(self, cut: Cut, moves: Moves, brought: Sequence[_Deliveries]) -> Longs:
+        """Which of a record's moves of the clock do something. One to where the clock stands fires
+        only what was asked for too late: by rows of others, or by an event whose time is before
+        the clock."""
+        late = [each.moments for each in brought]
+        if cut.events is not None:
+            late.append(cut.moments[self._late(cut.events, moves.before(cut.moments))])
+        late = [each for each in late if len(each)]
+        if not late:
+            return moves.rises
+        return np.union1d(moves.rises, moves.behind(np.concatenate(late)))
+
+    def _late(self, events: EventColumns, clocks: Longs) -> npt.NDArray[np.bool_]:
+        """Of which deliveries some event is before the clock; `clocks`: what it is there at
+        least."""
+        if self.clock_ms is None or self._leaps:
+            return np.ones(len(clocks), np.bool_)
+        times, lengths = numbers(events.timestamps()), events.chunk_lengths
+        if len(lengths) < len(times):
+            times = np.minimum.reduceat(times, np.cumsum(lengths) - lengths)
+        found: npt.NDArray[np.bool_] = times < np.maximum(clocks, self.clock_ms)
+        return found
+
     def _empty(self, count: int) -> EventColumns:
         """So many deliveries of no events."""
         return replace(self._nothing, chunk_lengths=np.zeros(count, np.int32))
@@ -211,7 +255,7 @@ class Merger:
         """(what is folded, the moments of its deliveries)."""
         found = list(brought)
         if cut.moves is not None:
-            needed = _needed(cut, cut.moves, brought)
+            needed = self._needed(cut, cut.moves, brought)
             moments, clocks = cut.moves.moments(needed), cut.moves.clocks[needed]
             empty = self._empty(len(needed))
             found.append(_Deliveries(empty, moments, clocks, moments, _IN_FRONT))
@@ -277,24 +321,6 @@ def _order(
         coarse = cut.coarse(moments)
         before[~is_even] = np.sign(ranks - cut.feed)[~is_even]
     return np.lexsort((numbers, partitions, ranks, moments, before, coarse))
-
-
-def _needed(cut: Cut, moves: Moves, brought: Sequence[_Deliveries]) -> Longs:
-    """Which of a record's moves of the clock do something. One to where the clock stands fires only
-    what was asked for too late: by rows of others, or by an event whose time is before the
-    clock."""
-    late = [each.moments for each in brought]
-    if cut.events is not None:
-        times = numbers(cut.events.timestamps())
-        lengths = cut.events.chunk_lengths
-        if len(lengths) < len(times):
-            times = np.minimum.reduceat(times, np.cumsum(lengths) - lengths)
-        is_late = times < moves.before(cut.moments)
-        if is_late.any():
-            late.append(cut.moments[is_late])
-    if not late:
-        return moves.rises
-    return np.union1d(moves.rises, moves.behind(np.concatenate(late)))
 
 
 def _joined_moves(owner: Longs, clocks: Longs, moves: int) -> tuple[npt.NDArray[np.bool_], Longs]:

@@ -75,6 +75,7 @@ class FleetExecutor:
             ]
             merged = member.merger.merged(entries, upstream)
             result = member.executor.run_encoded(merged.entries)
+            member.merger.clock_ms = result.clock_ms
             results.append((unit, result))
             wanted = [each for each in _columns(unit, result) if each.stream in unit.group.channels]
             for rows in merged.placed(wanted):
@@ -106,6 +107,7 @@ class FleetExecutor:
                     hint="it is of an app that was cut into other groups",
                 )
             each.executor.restore(split_snapshot(held, each.unit))
+            each.merger.clock_ms = None
 
     def close(self) -> None:
         for each in self._members:

@@ -123,7 +123,9 @@ class Part:
                 if channel.unit.group.name in feed.writers
             ]
             merged = merger.merged(entries, upstream)
-            given, faults = _given(executor.run_encoded(merged.entries), unit.plan.app)
+            result = executor.run_encoded(merged.entries)
+            merger.clock_ms = result.clock_ms
+            given, faults = _given(result, unit.plan.app)
             refused += faults
             for found in merged.placed([e for e in given if e.stream in unit.group.channels]):
                 channels.setdefault(found.stream, []).append(Channel(unit, found))

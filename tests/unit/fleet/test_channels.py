@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from lockstep.events import TickRecord
 from lockstep.events.bundles import STAYS, Bundle
@@ -136,15 +137,23 @@ def test_in_playback_the_moves_of_others_are_deliveries() -> None:
     assert placed.places.moments.tolist() == [0, 2, 3]
 
 
-def test_moves_that_do_nothing_are_left_out() -> None:
-    """One to where the clock stands is none, but for the first behind an event that came late."""
+@pytest.mark.parametrize(
+    ("clock_ms", "expected"),
+    [
+        (3, [("S", [0], 9), ("S", [3], STAYS), ("S", [], 9), ("S", [], 12)]),
+        (11, [("S", [0], 9), ("S", [3], 9), ("S", [], 9), ("S", [], 12)]),
+        (None, [("S", [0], 9), ("S", [3], 9), ("S", [], 9), ("S", [], 12)]),
+    ],
+)
+def test_moves_that_do_nothing_are_left_out(
+    clock_ms: int | None, expected: list[tuple[str, list[int], int]]
+) -> None:
+    """One to where the clock stands is none, but for the first behind an event that came late;
+    where the clock in front of a record is not known, any may have."""
     units = units_of(fleet(2, head="@app:playback\n"))
     times = [("1", 9), ("0", 9), ("0", 9), ("1", 4), ("0", 9), ("0", 9), ("0", 12)]
     entries = [MadeEntry(1, record(*([each] for each in times)))]
-    found = Merger(units[0], answering(units)).merged(entries, [])
-    assert deliveries(found.entries[0].columns()) == [
-        ("S", [0], 9),
-        ("S", [3], STAYS),
-        ("S", [], 9),
-        ("S", [], 12),
-    ]
+    merger = Merger(units[0], answering(units))
+    merger.clock_ms = clock_ms
+    assert deliveries(merger.merged(entries, []).entries[0].columns()) == expected
+    assert merger.clock_ms == (None if clock_ms is None else 12)

@@ -159,7 +159,7 @@ class ColumnarExecutor:
     def _run(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Unfit, and Suspected where an event may go over a limit."""
         if not entries:
-            return SliceResult(self._position, (), (), self._due_ms())
+            return SliceResult(self._position, (), (), self._due_ms(), clock_ms=self._clock.now)
         if brings_any(entries, self.lowering.closed):
             # What hung on nobody's sending there goes on without. Shares do not see each other's.
             if self._shard is not None:
@@ -189,7 +189,12 @@ class ColumnarExecutor:
         columns = [each.columns for each in self.exported]
         self._folding.settle(self._pool)
         return SliceResult(
-            self._position, RowsOfColumns(columns), (), self._due_ms(), tuple(columns)
+            self._position,
+            RowsOfColumns(columns),
+            (),
+            self._due_ms(),
+            tuple(columns),
+            clock_ms=self._clock.now,
         )
 
     def _due_ms(self) -> int | None:

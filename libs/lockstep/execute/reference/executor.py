@@ -108,7 +108,9 @@ class ReferenceExecutor:
         columns = rows.columns if isinstance(rows, RowsOfColumns) else ()
         writes, self._outcomes = tuple(self._outcomes), []
         due_ms = self.engine.next_due_ms()
-        return SliceResult(self._position, rows, faults, due_ms, columns, writes)
+        return SliceResult(
+            self._position, rows, faults, due_ms, columns, writes, clock_ms=self.engine.now
+        )
 
     def _fold(self, record: InputRecord | Bundle) -> None:
         if not self._started:

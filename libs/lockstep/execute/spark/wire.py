@@ -146,6 +146,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     location: Location
     position: int = 0
     next_due_ms: int | None = None
+    clock_ms: int | None = None
     faults: list[WireFault] = []
     columns: list[ColumnsHead] = []
     writes: list[WriteOutcome] = []
@@ -302,7 +303,9 @@ def decode_result(answer: Answer, parts: Sequence[Any]) -> SliceResult:
     rows = RowsOfColumns(columns) if columns else decode_rows(parts[ROWS])
     faults = decode_faults(answer.faults)
     writes = tuple(answer.writes)
-    return SliceResult(answer.position, rows, faults, answer.next_due_ms, columns, writes)
+    return SliceResult(
+        answer.position, rows, faults, answer.next_due_ms, columns, writes, clock_ms=answer.clock_ms
+    )
 
 
 def joined(replies: Sequence[tuple[Answer, Sequence[Any]]]) -> SliceResult:
@@ -320,6 +323,7 @@ def joined(replies: Sequence[tuple[Answer, Sequence[Any]]]) -> SliceResult:
         min(dues, default=None),
         columns,
         first.writes,
+        clock_ms=first.clock_ms,
     )
 
 

@@ -194,6 +194,7 @@ def _done(
         here(),
         position=executor.position,
         next_due_ms=None if result is None else result.next_due_ms,
+        clock_ms=None if result is None else result.clock_ms,
         faults=[] if result is None else wire.encode_faults(result.faults),
         writes=[] if result is None else list(result.writes),
         columns=[wire.ColumnsHead(each.stream) for each in columns],

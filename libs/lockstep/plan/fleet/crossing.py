@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from lockstep.plan.fleet.contract import Together
 from lockstep.plan.fleet.drafts import Draft, Keep
 from lockstep.plan.fleet.graph import Graph
-from lockstep.plan.fleet.partitions import partition_counts_sends
-from lockstep.plan.fleet.traits import Keyed, counts_sends, has_timers
-from lockstep.plan.nodes import QueryNode
+from lockstep.plan.fleet.reading import node_counts_sends
+from lockstep.plan.fleet.traits import Keyed, has_timers
 
 
 class Crossing:
@@ -136,16 +135,16 @@ class Crossing:
 
     def _is_counted(self, stream: str) -> bool:
         """Whether what was sent together matters to who reads it, near or far."""
-        found = (self._graph.nodes[name] for name in self._graph.ahead(stream))
-        return any(
-            counts_sends(one.query) if isinstance(one, QueryNode) else partition_counts_sends(one)
-            for one in found
-        )
+        return any(node_counts_sends(self._graph.nodes[name]) for name in self._graph.ahead(stream))
 
     def check_sends(self) -> None:
         """What one send brings from two sides keeps its order only where a key's events are one
-        delivery; a partition that tells neighbours apart cannot have that."""
+        delivery; a partition that tells neighbours apart cannot have that. Nor can it read what a
+        group makes of a send of one key, as rows of other keys stand in between on one node."""
         for draft in self._drafts:
+            for name in self._keyed(draft.nodes):
+                if self._chosen[name].passes_sends or self._chosen[name].joins_sends:
+                    self._check_neighbours(name, draft)
             for nodes, roots in self._graph.meetings(frozenset(draft.nodes)):
                 for stream in sorted(roots & {*draft.feeds, *draft.channels}):
                     feeds = draft.feeds if stream in draft.feeds else draft.channels
@@ -159,6 +158,13 @@ class Crossing:
                             f"what was sent together meets again at {' and '.join(nodes)}",
                         )
                     need.together = Together.KEYS
+
+    def _check_neighbours(self, name: str, draft: Draft) -> None:
+        for stream in self._graph.writes(name):
+            for reader in self._keyed(set(self._graph.ahead(stream)) & draft.nodes):
+                keyed = self._chosen[reader]
+                if not keyed.wraps and keyed.together is Together.RUNS:
+                    raise Keep((name,), f"what it brings of one send is cut by key in {reader}")
 
 
 def _reaches(order: dict[int, set[int]], start: int, goal: int) -> bool:

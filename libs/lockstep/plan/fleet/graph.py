@@ -7,10 +7,11 @@ from functools import cached_property
 
 from lockstep.plan.fleet.partitions import partition_trait
 from lockstep.plan.fleet.queries import query_trait
+from lockstep.plan.fleet.reading import for_readers, in_time, late_streams
 from lockstep.plan.fleet.traits import Trait, node_shows_timers, streams_of
 from lockstep.plan.nodes import AppPlan, PlanNode, QueryNode
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedJoin
+from lockstep.siddhiql.checked import CheckedApp, CheckedJoin
 from lockstep.siddhiql.trees import below
 
 
@@ -21,12 +22,18 @@ class Graph:
     def __init__(self, plan: AppPlan) -> None:
         self.plan = plan
         self.nodes: dict[str, PlanNode] = {node.name: node for node in plan.nodes}
-        self.traits: dict[str, Trait] = {}
-        for node in plan.nodes:
-            if isinstance(node, QueryNode):
-                self.traits[node.name] = query_trait(node.query, plan.checked)
-            else:
-                self.traits[node.name] = partition_trait(node, plan.checked)
+        self.traits: dict[str, Trait] = self._traits()
+
+    def _traits(self) -> dict[str, Trait]:
+        found, is_playback = {}, self.plan.checked.is_playback
+        late = late_streams(self.nodes, is_playback=is_playback)
+        for name, node in self.nodes.items():
+            roots = [self.roots(one) for one in self.reads(name)]
+            meets = is_playback and any(True for _ in _common(roots))
+            trait = in_time(node, _trait(node, self.plan.checked), late, meets=meets)
+            ahead = {each for stream in node.written for each in self.ahead(stream)}
+            found[name] = for_readers(trait, [self.nodes[each] for each in ahead])
+        return found
 
     @property
     def stores(self) -> frozenset[str]:
@@ -118,6 +125,12 @@ class Graph:
         if isinstance(node, QueryNode) and isinstance(node.query.input, CheckedJoin):
             return tuple(one.input.source for one in streams_of(node.query))
         return self.reads(name)
+
+
+def _trait(node: PlanNode, checked: CheckedApp) -> Trait:
+    if isinstance(node, QueryNode):
+        return query_trait(node.query, checked)
+    return partition_trait(node, checked)
 
 
 def _common(sides: list[frozenset[str]]) -> Iterator[frozenset[str]]:

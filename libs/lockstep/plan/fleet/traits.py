@@ -158,6 +158,26 @@ def _window_shows_timers(query: CheckedQuery, stream: CheckedStream) -> bool:
     return found.timers is not Timers.NONE
 
 
+def holds_rows_back(query: CheckedQuery, *, is_playback: bool) -> bool:
+    """Whether some of its rows may come behind rows with later times: those of batches, of what a
+    function or a rate keeps for a while, and of windows that do not slide. In playback, where the
+    events of a send have times of their own, also a send's rows by group."""
+    rate = query.query.rate
+    if is_playback and query.query.selector.group_by:
+        return True
+    if rate is not None and rate.kind is not ast.RateKind.FIRST:
+        return True
+    for stream in streams_of(query):
+        call = window_of(stream)
+        if stream.kind is SourceKind.WINDOW or (call is not None and declared(call).reach is None):
+            return True
+    return any(
+        isinstance(one, ast.StreamFunction)
+        and (one.call.namespace, one.call.name) not in NEUTRAL_FUNCTIONS
+        for one in below(query.query.input)
+    )
+
+
 def node_shows_timers(node: PlanNode) -> bool:
     """The same of a query or a partition."""
     if isinstance(node, QueryNode):

@@ -207,6 +207,8 @@ class AppEngine:
         """Takes over a revision of this text (or one that fits); SnapshotError when it does not."""
         async with self._lock:
             await self._offload.run(lambda: self._executor.restore(contents.snapshot))
+            if self._unit is not None:
+                self._unit.merger.clock_ms = None
             self._origin, self.unfoldable = position, None
             self.poison = PoisonCount(self._engines.poison)
             self.outbox = Outbox()

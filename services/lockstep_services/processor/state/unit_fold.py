@@ -40,7 +40,9 @@ class UnitFold:
         return self.merger.merged(entries, channels)
 
     def placed(self, result: SliceResult, merged: Merged) -> SliceResult:
-        """The result, whose rows for other units stand at moments of the app's records."""
+        """The result, whose rows for other units stand at moments of the app's records. What comes
+        next begins with its clock."""
+        self.merger.clock_ms = result.clock_ms
         columns = in_columns(result.rows).columns
         own = [each for each in columns if each.places is None]
         given = merged.placed(each for each in columns if each.places is not None)

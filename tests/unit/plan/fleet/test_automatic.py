@@ -110,6 +110,31 @@ def test_in_playback_time_windows_stay_whole() -> None:
     assert "playback" in reason(found)
 
 
+MID = "@info(name='q') from every e1=M -> e2=M[k == e1.k] within 1 sec select e1.k insert into O;"
+
+
+@pytest.mark.parametrize(
+    ("head", "first", "is_whole"),
+    [
+        ("", "from S select k, sum(v) as v group by k insert into M; ", False),
+        ("@app:playback ", "from S select k, sum(v) as v group by k insert into M; ", True),
+        ("", "from S#window.lengthBatch(2) select k, v insert into M; ", True),
+        ("", "from S select k, v output last every 1 sec insert into M; ", True),
+        ("@app:playback ", "from S[v > 1] select k, v insert into M; ", False),
+    ],
+)
+def test_within_stays_whole_behind_what_holds_rows_back(
+    head: str, first: str, is_whole: bool
+) -> None:
+    """There rows come behind rows with later times, also of other keys."""
+    found = fleet_of(plan_of(head + STREAMS + first + MID), 3)
+    whole = [each for each in found.groups if each.whole_because and "q" in each.nodes]
+    assert [" back, and what is old" in str(each.whole_because) for each in whole] == [True] * len(
+        whole
+    )
+    assert bool(whole) == is_whole
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
