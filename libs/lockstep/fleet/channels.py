@@ -179,8 +179,6 @@ class Merger:
             self.clock_ms = None
         elif cut.moves is not None:
             self.clock_ms = max(self.clock_ms, int(cut.moves.clocks[-1]))
-        elif cut.record is None or isinstance(cut.record, EventColumns):
-            self.clock_ms = max(self.clock_ms, cut.clock_ms)
 
     def _own(self, channel: Channel) -> _Rows:
         """The unit's own rows of a channel."""
