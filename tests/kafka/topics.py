@@ -22,6 +22,7 @@ class Found:
     key: str | None
     value: str
     id: str | None
+    written_ms: int = 0
 
 
 def fresh_topic() -> str:
@@ -77,7 +78,10 @@ def committed(address: str, topic: str, partitions: int = 1) -> list[Found]:
                     continue
                 headers = dict(message.headers() or [])
                 key, value, mark = message.key(), message.value(), headers.get("Lockstep-Id")
-                found.append(Found(partition, _text(key), _text(value) or "", _text(mark)))
+                written_ms = message.timestamp()[1]
+                found.append(
+                    Found(partition, _text(key), _text(value) or "", _text(mark), written_ms)
+                )
     finally:
         consumer.close()
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+from lockstep.clock import SystemClock
 from lockstep.events import (
     Attribute,
     AttributeType,
@@ -189,6 +190,19 @@ async def test_topic_and_partition_may_come_from_the_row(kafka: KafkaBroker) -> 
     found = await asyncio.to_thread(committed, kafka.url, topic, 3)
     assert [each.partition for each in found] == [0, 2]
     assert [each.value.partition("~")[0] for each in found] == ["s:4000001", "s:4000000"]
+    await sink.close()
+
+
+async def test_records_bear_the_time_of_writing(kafka: KafkaBroker) -> None:
+    """Not that of their rows: brokers delete records by it, and rows may be of long ago."""
+    binding, topic = _binding(), fresh_topic()
+    await asyncio.to_thread(create, kafka.url, topic, 1)
+    begun_ms = SystemClock().now_ms()
+    sink = _sink(binding, kafka.url, topic)
+    await sink.open()
+    await sink.deliver(_batch(1, 7))
+    (found,) = await asyncio.to_thread(committed, kafka.url, topic)
+    assert begun_ms <= found.written_ms <= SystemClock().now_ms()
     await sink.close()
 
 

@@ -103,7 +103,7 @@ class Records:
         record: dict[str, Any] = {
             "topic": _topic(writer.fill(options["topic"], events[0])),
             "value": value,
-            "timestamp": first.timestamp_ms,
+            # No timestamp: brokers delete records by it, and rows may be of long ago.
             "headers": {
                 ID_HEADER: message_id(self._binding, rows),
                 "Content-Type": writer.content_type,
