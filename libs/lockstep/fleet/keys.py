@@ -7,7 +7,7 @@ instance of a partition and its events are in the same key group.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -45,8 +45,10 @@ NO_GROUP: Final = 255
 _LONG_BYTES: Final = 48
 """Keys longer than this are summed one by one."""
 
-_AS_TEXT: Final = frozenset({AttributeType.INT, AttributeType.LONG, AttributeType.BOOL})
+_FEW: Final = 100
+"""Of so many keys each is looked at by itself."""
 
+_AS_TEXT: Final = frozenset({AttributeType.INT, AttributeType.LONG, AttributeType.BOOL})
 
 _KEYING: Final = 1
 """Counts the ways from a key to its group that releases had."""
@@ -227,6 +229,8 @@ def _of_array(array: pa.Array, type_: AttributeType) -> Keyed:
         array = array.cast(wanted, safe=not pa.types.is_floating(wanted))
     if type_ is not AttributeType.STRING and type_ not in _AS_TEXT:
         return _of_column(from_arrow(type_, array))
+    if len(array) <= _FEW:
+        return _of_few(array.to_pylist())
     encoded = array.dictionary_encode()
     texts = encoded.dictionary
     if type_ is not AttributeType.STRING:
@@ -236,6 +240,14 @@ def _of_array(array: pa.Array, type_: AttributeType) -> Keyed:
         indices = indices.fill_null(len(texts))
     codes = numbers(indices)
     return Keyed(np.append(_of_texts(texts), np.uint8(NO_GROUP))[codes], codes)
+
+
+def _of_few(values: Sequence[str | int | None]) -> Keyed:
+    """Texts or whole numbers, one by one: that takes less time than arrays do."""
+    codes: dict[str | int | None, int] = {}
+    found = np.array([codes.setdefault(value, len(codes)) for value in values], np.int64)
+    groups = [NO_GROUP if value is None else key_group_of(java.text(value)) for value in codes]
+    return Keyed(np.array(groups, np.uint8)[found], found)
 
 
 def _of_column(column: Column) -> Keyed:

@@ -27,15 +27,15 @@ ROWS: list[tuple[Any, ...]] = [
 ]
 
 
-def events() -> EventColumns:
-    """All rows in one chunk."""
-    schema = arrow_schema(PLAN.schemas["S"])
+def events(copies: int = 1) -> EventColumns:
+    """All rows in one chunk, so many times."""
+    schema, rows = arrow_schema(PLAN.schemas["S"]), ROWS * copies
     columns = [
         pa.array(column, type_)
-        for column, type_ in zip(zip(*ROWS, strict=True), schema.types, strict=True)
+        for column, type_ in zip(zip(*rows, strict=True), schema.types, strict=True)
     ]
     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-    return EventColumns("S", 5, False, batch, np.array([len(ROWS)], np.int32), 5)
+    return EventColumns("S", 5, False, batch, np.array([len(rows)], np.int32), 5)
 
 
 def query() -> Any:
@@ -45,10 +45,13 @@ def query() -> Any:
 
 
 @pytest.mark.parametrize("place", range(6))
-def test_a_plain_attribute_by_its_text(place: int) -> None:
-    """Every type, with nulls, long and empty texts; equal keys have one code."""
-    batch = events().batch
-    keyed, sent = KeyGroups(PLAN, "S", ast.Variable(batch.schema.names[place])), events()
+@pytest.mark.parametrize("copies", [1, 40])
+def test_a_plain_attribute_by_its_text(place: int, copies: int) -> None:
+    """Every type, with nulls, long and empty texts, a few rows and many; equal keys have one
+    code."""
+    sent = events(copies)
+    batch = sent.batch
+    keyed = KeyGroups(PLAN, "S", ast.Variable(batch.schema.names[place]))
     groups, codes = keyed.of(sent), keyed.codes(sent, np.arange(len(sent)))
     for i, value in enumerate(batch.column(place).to_pylist()):
         if value is None:

@@ -94,7 +94,9 @@ def _output_bytes(entry: OutputEntry) -> int:
     record = entry.record
     if not isinstance(record, OutputRecord):
         return ID_BYTES
-    return sum(each.batch.nbytes + ID_BYTES * len(each) for each in in_columns(record.rows).columns)
+    # What its buffers take, whoever shares them: `nbytes` walks through all columns.
+    found = in_columns(record.rows).columns
+    return sum(each.batch.get_total_buffer_size() + ID_BYTES * len(each) for each in found)
 
 
 class _Reader(Protocol):
