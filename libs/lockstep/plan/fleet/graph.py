@@ -22,6 +22,7 @@ class Graph:
     def __init__(self, plan: AppPlan) -> None:
         self.plan = plan
         self.nodes: dict[str, PlanNode] = {node.name: node for node in plan.nodes}
+        self._known_roots: dict[str, frozenset[str]] = {}
         self.traits: dict[str, Trait] = self._traits()
 
     def _traits(self) -> dict[str, Trait]:
@@ -75,18 +76,22 @@ class Graph:
 
     def roots(self, stream: str) -> frozenset[str]:
         """The streams whose events may at once bring rows of this one, itself among them."""
-        return self._roots(stream, frozenset())
+        found = self._known_roots.get(stream)
+        if found is None:
+            found = self._known_roots[stream] = frozenset(self._reached(stream))
+        return found
 
-    def _roots(self, stream: str, above: frozenset[str]) -> frozenset[str]:
-        found = {stream}
-        aggregation = self.plan.checked.aggregations.get(stream)
-        if aggregation is not None:
-            found |= self._roots(aggregation.input.input.source, above | {stream})
-        for writer in self.writers(stream):
-            for read in self.reads(writer):
-                if read not in above and read != stream:
-                    found |= self._roots(read, above | {stream})
-        return frozenset(found)
+    def _reached(self, stream: str) -> set[str]:
+        found, left = {stream}, [stream]
+        while left:
+            one = left.pop()
+            sources = {read for writer in self.writers(one) for read in self.reads(writer)}
+            aggregation = self.plan.checked.aggregations.get(one)
+            if aggregation is not None:
+                sources.add(aggregation.input.input.source)
+            left += sources - found
+            found |= sources
+        return found
 
     def is_timed(self, stream: str) -> bool:
         """Whether time alone may bring rows of a stream."""
