@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.column import DTYPES, Array, Column, Longs, Mask, Strings, Words, either
+from lockstep.columns.column import DTYPES, Array, Column, Longs, Mask, Strings, either
+from lockstep.columns.pool import StringPool
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.typing import promote
@@ -109,15 +110,11 @@ def _texts_of_both(
 ) -> Strings:
     """In codes of a dictionary of what is used of either. A text that both have is there once:
     codes stand for texts wherever they are compared and grouped."""
-    places: dict[str, int] = {}
-    codes = np.empty(len(choose_first), np.int32)
+    pool, codes = StringPool(), np.empty(len(choose_first), np.int32)
     for column, here in ((first, choose_first), (second, ~choose_first)):
-        own, texts = column.values[here], column.words.texts
-        known = np.zeros(len(texts), np.int32)
-        for code in np.flatnonzero(np.bincount(own, minlength=len(texts))).tolist():
-            known[code] = places.setdefault(texts[code], len(places))
-        codes[here] = known[own]
-    return Strings(codes=codes, words=Words([*places] or [""]), nulls=nulls)
+        own = Strings(codes=column.values[here], words=column.words)
+        codes[here] = pool.adopt(own).values
+    return Strings(codes=codes, words=pool.words, nulls=nulls)
 
 
 def ordered(values: Any) -> Longs:

@@ -173,11 +173,7 @@ class Merger:
 
     def _passed(self, cut: Cut) -> None:
         """The clock behind a record, if that in front of it was known."""
-        if self.clock_ms is None or not self._is_playback:
-            return
-        if self._leaps:
-            self.clock_ms = None
-        elif cut.moves is not None:
+        if self.clock_ms is not None and cut.moves is not None:
             self.clock_ms = max(self.clock_ms, int(cut.moves.clocks[-1]))
 
     def _own(self, channel: Channel) -> _Rows:

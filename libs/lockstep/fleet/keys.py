@@ -252,7 +252,7 @@ def _of_few(values: Sequence[str | int | None]) -> Keyed:
 
 def _of_column(column: Column) -> Keyed:
     codes, keys = partition_names(column)
-    # Computed texts may stand there twice: what `default` fills in, beside the same as it came.
+    # A text may stand there twice: NaNs are told apart by their bits.
     firsts = {key: code for code, key in reversed(list(enumerate(keys)))}
     if len(firsts) < len(keys):
         codes = np.array([firsts[key] for key in keys], np.int64)[codes]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from lockstep.plan.fleet.partitions import partition_trait
 from lockstep.plan.fleet.queries import query_trait
-from lockstep.plan.fleet.reading import for_readers, in_time, late_streams
+from lockstep.plan.fleet.reading import for_readers, in_time, node_holds_rows_back
 from lockstep.plan.fleet.traits import Trait, node_shows_timers, streams_of
 from lockstep.plan.nodes import AppPlan, PlanNode, QueryNode
 from lockstep.siddhiql import ast
@@ -27,14 +27,27 @@ class Graph:
 
     def _traits(self) -> dict[str, Trait]:
         found, is_playback = {}, self.plan.checked.is_playback
-        late = late_streams(self.nodes, is_playback=is_playback)
+        holding = [
+            name
+            for name, node in self.nodes.items()
+            if node_holds_rows_back(node, is_playback=is_playback)
+        ]
         for name, node in self.nodes.items():
+            late = {
+                stream: held_back[0]
+                for stream in node.reads
+                if (held_back := self._of_behind(holding, stream))
+            }
             roots = [self.roots(one) for one in self.reads(name)]
             meets = is_playback and any(True for _ in _common(roots))
             trait = in_time(node, _trait(node, self.plan.checked), late, meets=meets)
             ahead = {each for stream in node.written for each in self.ahead(stream)}
             found[name] = for_readers(trait, [self.nodes[each] for each in ahead])
         return found
+
+    def _of_behind(self, nodes: Sequence[str], stream: str) -> list[str]:
+        behind = self.behind(stream) if nodes else frozenset()
+        return [one for one in nodes if one in behind]
 
     @property
     def stores(self) -> frozenset[str]:

@@ -82,20 +82,7 @@ def _has_clock(query: CheckedQuery) -> bool:
     return any(declared(call).reach is Reach.CLOCK for call in windows)
 
 
-def late_streams(nodes: Mapping[str, PlanNode], *, is_playback: bool) -> dict[str, str]:
-    """Streams whose rows may come behind rows with later times, and because of which node."""
-    late: dict[str, str] = {}
-    while True:
-        before = len(late)
-        for name, node in nodes.items():
-            queries = (node,) if isinstance(node, QueryNode) else node.queries
-            because = next((late[each] for each in node.reads if each in late), None)
-            if because is None and any(
-                holds_rows_back(one.query, is_playback=is_playback) for one in queries
-            ):
-                because = name
-            if because is not None:
-                for stream in node.written:
-                    late.setdefault(stream, because)
-        if len(late) == before:
-            return late
+def node_holds_rows_back(node: PlanNode, *, is_playback: bool) -> bool:
+    """Whether some of its rows may come behind rows with later times."""
+    queries = (node,) if isinstance(node, QueryNode) else node.queries
+    return any(holds_rows_back(one.query, is_playback=is_playback) for one in queries)

@@ -141,11 +141,9 @@ def shows_timers(query: CheckedQuery) -> bool:
         return True
     if any(isinstance(one, ast.AbsentState) and one.for_ms for one in below(query.query.input)):
         return True
-    return any(_window_shows_timers(query, stream) for stream in streams_of(query)) or any(
-        isinstance(one, ast.StreamFunction)
-        and (one.call.namespace, one.call.name) not in NEUTRAL_FUNCTIONS
-        for one in below(query.query.input)
-    )
+    return any(
+        _window_shows_timers(query, stream) for stream in streams_of(query)
+    ) or _has_functions(query)
 
 
 def _window_shows_timers(query: CheckedQuery, stream: CheckedStream) -> bool:
@@ -156,6 +154,15 @@ def _window_shows_timers(query: CheckedQuery, stream: CheckedStream) -> bool:
     if found.timers is Timers.SEEN_WITH_EXPIRED or found.key_argument is not None:
         return wants_expired(query)
     return found.timers is not Timers.NONE
+
+
+def _has_functions(query: CheckedQuery) -> bool:
+    """Whether stream functions stand in it that may remember something."""
+    return any(
+        isinstance(one, ast.StreamFunction)
+        and (one.call.namespace, one.call.name) not in NEUTRAL_FUNCTIONS
+        for one in below(query.query.input)
+    )
 
 
 def holds_rows_back(query: CheckedQuery, *, is_playback: bool) -> bool:
@@ -171,11 +178,7 @@ def holds_rows_back(query: CheckedQuery, *, is_playback: bool) -> bool:
         call = window_of(stream)
         if stream.kind is SourceKind.WINDOW or (call is not None and declared(call).reach is None):
             return True
-    return any(
-        isinstance(one, ast.StreamFunction)
-        and (one.call.namespace, one.call.name) not in NEUTRAL_FUNCTIONS
-        for one in below(query.query.input)
-    )
+    return _has_functions(query)
 
 
 def node_shows_timers(node: PlanNode) -> bool:
