@@ -49,6 +49,13 @@ CASES: dict[str, tuple[str, Sequence[Sent]]] = {
         "from Mid select s, i, count() as v insert into Out;",
         [("S", [[(1, "c", 2, 5), (1, "b", None, 1), (1, "a", 2, 3)]])],
     ),
+    "a plain query writes a stream beside what is cut": (
+        "partition with (s of R) begin from R select s, i, v * 3 as v insert into Mid; end; "
+        "from S[v > 0] select s, i, v insert into Mid; "
+        "partition with (s of Mid) begin from Mid select s, i, count() as v insert into Other;"
+        " end; from Mid#window.length(3) select s, i, count() as v insert into Out;",
+        [("S", [[(1, "a", 1, 1)]]), ("R", [[(2, "b", 1, 1)]])],
+    ),
     "a partition cuts a send for who reads it": (
         "from S#window.time(150) as a join S#window.time(100) as b on a.i == b.i"
         " select a.s as s, a.i as i, b.v as v insert into Other; "

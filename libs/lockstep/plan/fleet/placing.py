@@ -21,9 +21,11 @@ def main_of(graph: Graph, whole: Mapping[str, str]) -> set[str]:
         if stream in seen:
             continue
         seen.add(stream)
-        for writer in graph.writers(stream):
-            is_free = isinstance(graph.traits[writer], Free)
-            if is_free and writer not in main and _feeds_main(graph, whole, writer):
+        writers = graph.writers(stream)
+        if not all(one in main or _feeds_main(graph, whole, one) for one in writers):
+            continue  # of several writers one is cut: all of the stream comes from its group
+        for writer in writers:
+            if writer not in main:
                 main.add(writer)
                 wanted += graph.reads(writer)
     return main
@@ -31,7 +33,7 @@ def main_of(graph: Graph, whole: Mapping[str, str]) -> set[str]:
 
 def _feeds_main(graph: Graph, whole: Mapping[str, str], writer: str) -> bool:
     """A plain query is repeated in the whole group where nothing cut stands in front of it."""
-    return all(
+    return isinstance(graph.traits[writer], Free) and all(
         one in whole or isinstance(graph.traits[one], Free)
         for read in graph.reads(writer)
         for one in graph.behind(read)
