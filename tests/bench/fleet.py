@@ -26,9 +26,9 @@ from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import in_columns
 from lockstep.execute.local import open_local
 from lockstep.fleet import FleetExecutor, units_of
+from lockstep.fleet.asking import asking_of
 from lockstep.fleet.channels import Merger
 from lockstep.fleet.indexing import KeyIndex
-from lockstep.fleet.units import answering
 from lockstep.frame import World, open_world
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import FleetPlan, fleet_of
@@ -83,7 +83,7 @@ class Apart:
 
     def __init__(self, fleet: FleetPlan) -> None:
         units = units_of(fleet)
-        who = answering(units)
+        who = asking_of(units)
         self._members = [(Merger(unit, who), open_local(unit.plan.app)) for unit in units]
 
     def run(self, entries: Sequence[EncodedEntry]) -> tuple[float, int]:

@@ -184,8 +184,10 @@ def fold_fleet(
     make: Callable[[AppPlan], Executor],
     log: Sequence[LogEntry],
     random: Random,
-) -> list[Any]:
-    """The rows of a fleet that is cut at random, stopped and begun anew in other partitions."""
+    queries: Sequence[str] = (),
+) -> tuple[list[Any], list[list[str]]]:
+    """The rows of a fleet that is cut at random, stopped and begun anew in other partitions; and
+    what it answers then (`answers`)."""
     executor = FleetExecutor(fleet(), make)
     rows: list[Any] = []
     for slice_ in cut(random, log):
@@ -194,7 +196,12 @@ def fold_fleet(
             snapshot = executor.snapshot()
             executor = FleetExecutor(fleet(), make)
             executor.restore(snapshot)
-    return rows
+    return rows, answers(executor, queries)
+
+
+def answers(executor: Executor, queries: Sequence[str]) -> list[list[str]]:
+    """Of on-demand queries, in any order."""
+    return [sorted(map(repr, executor.on_demand(query))) for query in queries]
 
 
 def sent(

@@ -6,15 +6,15 @@ the key that its group may be cut by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import FleetPlan
+from tests.property.planned_tables_model import SCHEMA, Tables
 
-_SCHEMA = "(s string, i int, v long)"
 _STEPS = (0, 0, 0, 1, 7, 50, 100, 400)
 
 Row = tuple[int, int, str]
@@ -27,6 +27,8 @@ class Planned:
 
     def __init__(self, random: Random) -> None:
         self._random = random
+        self.has_nulls = random.random() < 0.7
+        self.tables = Tables(random, has_nulls=self.has_nulls)
         self.is_playback = random.random() < 0.5
         self.is_late = random.random() < 0.3
         self._streams = ["S", "R"]
@@ -66,16 +68,19 @@ class Planned:
 
     def _row(self) -> tuple[Any, ...]:
         random = self._random
-        key = None if random.random() < 0.08 else random.choice(("a", "b", "c", "d", "null"))
-        number = None if random.random() < 0.08 else random.randint(0, 3)
+        nulls = 0.08 if self.has_nulls else 0.0
+        key = None if random.random() < nulls else random.choice(("a", "b", "c", "d", "null"))
+        number = None if random.random() < nulls else random.randint(0, 3)
         return key, number, None if random.random() < 0.05 else random.randint(-5, 9)
 
     # --- the text --------------------------------------------------------------------------------
 
     def _app(self) -> str:
         head = "@app:playback\n" if self.is_playback else ""
-        lines = [f"define stream {name} {_SCHEMA};" for name in self._streams]
-        kinds = (
+        lines = [f"define stream {name} {SCHEMA};" for name in self._streams]
+        lines += self.tables.definitions(self._random.choice((0, 1, 1, 2)))
+        uses = 2 if self.tables.names else 0
+        kinds: tuple[Callable[[], str], ...] = (
             self._free,
             self._grouped,
             self._grouped,
@@ -84,6 +89,8 @@ class Planned:
             self._pattern,
             self._join,
             self._whole,
+            *([lambda: self.tables.write(self._source(), self._filter())] * uses),
+            *([lambda: self._into(self.tables.look_up(self._source(), self._filter()))] * uses),
         )
         for _ in range(self._random.randint(2, 5)):
             self._read.clear()

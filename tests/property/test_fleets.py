@@ -29,7 +29,7 @@ def same_as_one_node(seed: int, make: Callable[[AppPlan], Executor]) -> None:
     log = drawn.log(40)
     whole = reference(plan).run_slice(log)
     try:
-        rows = fold_fleet(drawn.fleet, make, log, random)
+        rows, _ = fold_fleet(drawn.fleet, make, log, random)
     except Unfit as why:
         event(f"Unfit {why}")
         return

@@ -20,7 +20,7 @@ from lockstep.execute.spark import SparkExecutor
 from lockstep.plan import AppPlan
 from lockstep.plan.fleet import FleetPlan, fleet_of
 from lockstep.siddhiql import SiddhiQLError
-from tests.property.fleets_model import Drawn, by_key, fold_fleet, reference
+from tests.property.fleets_model import Drawn, answers, by_key, fold_fleet, reference
 from tests.property.planned_fleets_model import Planned, by_group
 
 FIRST, LAST = map(int, os.environ.get("SPARK_SEEDS", "0:8").split(":"))
@@ -30,9 +30,12 @@ pytestmark = pytest.mark.usefixtures("spark_env")
 
 
 def fold_on_spark(
-    fleet: Callable[[], FleetPlan], log: Sequence[LogEntry], random: Random
-) -> list[Any]:
-    """The rows of a fleet whose units are states of Spark; a fifth of them go on elsewhere."""
+    fleet: Callable[[], FleetPlan],
+    log: Sequence[LogEntry],
+    random: Random,
+    queries: Sequence[str] = (),
+) -> tuple[list[Any], list[list[str]]]:
+    """As `fold_fleet`, with units that are states of Spark; a fifth of them go on elsewhere."""
     made: list[SparkExecutor] = []
 
     def make(plan: AppPlan) -> Executor:
@@ -42,7 +45,7 @@ def fold_on_spark(
         return made[-1]
 
     try:
-        return fold_fleet(fleet, make, log, random)
+        return fold_fleet(fleet, make, log, random, queries)
     finally:
         for each in made:
             each.close()
@@ -55,7 +58,7 @@ def test_a_fleet_on_spark_brings_the_same(seed: int) -> None:
     drawn = Drawn(random)
     log = drawn.log(ENTRIES)
     whole = reference(drawn.plan()).run_slice(log)
-    rows = fold_on_spark(drawn.fleet, log, random)
+    rows, _ = fold_on_spark(drawn.fleet, log, random)
     over_all = frozenset({"O3"})
     assert by_key(rows, over_all) == by_key(whole.rows, over_all)
 
@@ -70,7 +73,9 @@ def test_what_the_planner_cuts_brings_the_same_on_spark(seed: int) -> None:
     except SiddhiQLError:
         pytest.skip("no app")
     log = drawn.log(ENTRIES)
-    whole = reference(plan).run_slice(log)
-    rows = fold_on_spark(lambda: fleet_of(plan, random.randint(1, 5)), log, random)
+    one, queries = reference(plan), drawn.tables.queries()
+    whole = one.run_slice(log)
+    rows, found = fold_on_spark(lambda: fleet_of(plan, random.randint(1, 5)), log, random, queries)
     fleet = fleet_of(plan, 3)
     assert by_group(rows, fleet) == by_group(whole.rows, fleet)
+    assert found == answers(one, queries)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from lockstep.events import EventsRecord, InputEvent
 from lockstep.events.bundles import Bundle
 from lockstep.events.codec import EncodedEntry, EventsHeader, encode_record
+from lockstep.fleet.asking import asking_of
 from lockstep.fleet.channels import Merged, Merger
 from lockstep.fleet.cutting import Cut
 from lockstep.fleet.indexing import KeyIndex
-from lockstep.fleet.units import Unit, answering, units_of
+from lockstep.fleet.units import Unit, units_of
 from lockstep.plan.fleet import Together
 from tests.unit.fleet.fleets import fleet
 
@@ -72,7 +73,7 @@ def test_cut_by_the_index_as_by_the_keys(
     assert bool(header.keyings) == (partitions > 1)
     assert indexed.record() == plain.record()
     for unit in units[:partitions]:
-        merger = Merger(unit, answering(units))
+        merger = Merger(unit, asking_of(units))
         assert said(merger.merged([indexed], ())) == said(merger.merged([plain], ()))
 
 
@@ -90,7 +91,7 @@ def test_moves_of_the_clock_by_themselves(
     )
     one = entry(units, made, indexed=True)
     for unit in units[:partitions]:
-        merger = Merger(unit, answering(units))
+        merger = Merger(unit, asking_of(units))
         cut = merger._cutter.cut_entry(one)
         if cut.whole is not None:
             continue

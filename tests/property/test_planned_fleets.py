@@ -16,7 +16,7 @@ from lockstep.plan import AppPlan
 from lockstep.plan.fleet import explain_fleet, fleet_of
 from lockstep.siddhiql import SiddhiQLError
 from tests.property.amount import examples
-from tests.property.fleets_model import columnar, fold_fleet, reference
+from tests.property.fleets_model import answers, columnar, fold_fleet, reference
 from tests.property.planned_fleets_model import Planned, by_group
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -36,13 +36,19 @@ def same_as_one_node(seed: int, make: Callable[[AppPlan], Executor]) -> None:
     event("whole" if fleet.is_single else "cut")
     note(explain_fleet(fleet))
     log = drawn.log(40)
-    whole = reference(plan).run_slice(log)
+    one = reference(plan)
+    whole = one.run_slice(log)
+    queries = drawn.tables.queries()
+    event("cut tables" if any(group.tables for group in fleet.groups) else "no cut tables")
     try:
-        rows = fold_fleet(lambda: fleet_of(plan, random.randint(1, 5)), make, log, random)
+        rows, found = fold_fleet(
+            lambda: fleet_of(plan, random.randint(1, 5)), make, log, random, queries
+        )
     except Unfit as why:
         event(f"Unfit {why}")
         return
     assert by_group(rows, fleet) == by_group(whole.rows, fleet)
+    assert found == answers(one, queries)
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -185,7 +185,7 @@ def view_of(deployment: Deployment, plans: Plans) -> AppView:
         name = log_of(deployment)
         origin = deployment.origin.within(name.group, name.partition)
         return AppView(replace(deployment, origin=origin), plan)
-    fleet = fleet_of(plan, deployment.parallel or None)
+    fleet = fleet_of(plan, deployment.parallel or None, deployment.rules)
     former = _former(deployment, plans)
     return AppView(deployment, plan, fleet, units_of(deployment, fleet, plans, former), former)
 
@@ -199,12 +199,12 @@ def _former(deployment: Deployment, plans: Plans) -> tuple[AppView, ...]:
         origin = replace(origin, restoration=None)  # it was not asked of this one
     before = replace(
         deployment, text=one.text, version=one.version, parallel=one.parallel, layout=one.layout,
-        life=one.life, former=None, origin=origin,
+        life=one.life, former=None, origin=origin, rules=one.rules,
     )  # fmt: skip
     plan = plans.of(one.text)
     if not one.layout:
         return (AppView(before, plan),)
-    return units_of(before, fleet_of(plan, one.parallel or None), plans)
+    return units_of(before, fleet_of(plan, one.parallel or None, one.rules), plans)
 
 
 def units_of(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import chain, zip_longest
 from typing import Any, Final
 
 from lockstep.operators import state
+from lockstep.plan.paths import name_of
 
 TIMERS: Final = ("app_timers", "wall_timers")
 _INSTANCES_STEPS: Final = 3
@@ -21,11 +22,27 @@ def is_instances(path: str) -> bool:
     )
 
 
-def joined_snapshots(snapshots: Sequence[state.Bytes]) -> bytes:
-    """One snapshot of all, which stand at one position: as one executor would have made it, but for
-    the order of instances and of event ids. Raises SnapshotError.
+def table_of(path: str) -> str | None:
+    """The table whose rows are held under a path; None for what else is."""
+    steps = path.split("/")
+    is_rows = steps[0] == "table" and steps[2:] == ["rows"]
+    return name_of(steps[1]) if is_rows else None
 
-    What several hold is taken from the first that does; instances of a partition are in one.
+
+def _rows_of_both(one: Any, other: Any) -> Any:
+    """(the most rows that there were, the rows), see tables/meaning/row_store.py."""
+    rows = [*one[1], *other[1]]
+    return max(one[0], other[0], len(rows)), rows
+
+
+def joined_snapshots(
+    snapshots: Sequence[state.Bytes], tables: Container[str] = frozenset()
+) -> bytes:
+    """One snapshot of all, which stand at one position: as one executor would have made it, but for
+    the order of instances, of event ids and of the rows of `tables`. Raises SnapshotError.
+
+    What several hold is taken from the first that does; instances of a partition are in one, and
+    rows of `tables` are too.
     """
     if len(snapshots) == 1:
         return bytes(snapshots[0])
@@ -41,6 +58,8 @@ def joined_snapshots(snapshots: Sequence[state.Bytes]) -> bytes:
                 operators[path] = held
             elif is_instances(path):
                 operators[path] = [*operators[path], *held]
+            elif table_of(path) in tables:
+                operators[path] = _rows_of_both(operators[path], held)
         for queue in TIMERS:
             timers[queue] += [timer for timer in engine[queue] if timer[2] in own]
     body["engine"] |= {**timers, "operators": list(operators.items())}

@@ -20,10 +20,11 @@ from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import EventColumns, arrow_schema, column_of, numbers
 from lockstep.events.outputs import OutputColumns, Places
+from lockstep.fleet.asking import Asking
 from lockstep.fleet.cutting import NONE, Cut, Cutter, Moves
 from lockstep.fleet.entries import Looked, MadeEntry
 from lockstep.fleet.shares import shares_of
-from lockstep.fleet.units import Answering, Unit
+from lockstep.fleet.units import Unit
 
 Longs = npt.NDArray[np.int64]
 _IN_FRONT: Final = -1
@@ -133,8 +134,8 @@ class Merger:
     tells; None: not known. Who does not know it makes more deliveries, which bring the same.
     """
 
-    def __init__(self, unit: Unit, answering: Answering) -> None:
-        self._cutter = Cutter(unit, answering)
+    def __init__(self, unit: Unit, asking: Asking) -> None:
+        self._cutter = Cutter(unit, asking)
         self._is_playback = unit.plan.is_playback
         self._ranks: dict[str, int] = {}
         for place, feed in enumerate(unit.group.feeds):

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from lockstep.events import Position, WriteRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.columns import EventColumns, numbers
+from lockstep.fleet.asking import Asking
 from lockstep.fleet.entries import Looked, MadeEntry
 from lockstep.fleet.shares import Shares, shares_of
-from lockstep.fleet.units import Answering, Unit
+from lockstep.fleet.units import Unit
 
 Longs = npt.NDArray[np.int64]
 NONE: Final[Longs] = np.zeros(0, np.int64)
@@ -107,9 +108,9 @@ def firsts_of(events: EventColumns) -> Longs:
 class Cutter:
     """Cuts records for one unit. Pure: what it gives hangs on the position and the record alone."""
 
-    def __init__(self, unit: Unit, answering: Answering) -> None:
+    def __init__(self, unit: Unit, asking: Asking) -> None:
         self._unit = unit
-        self._answering = answering
+        self._asking = asking
         self._is_playback = unit.plan.is_playback
         self._feeds: dict[str, tuple[int, Shares | None]] = {
             feed.stream: (place, shares_of(unit, feed))
@@ -131,7 +132,7 @@ class Cutter:
         """A unit's own of the record."""
         clock_ms = record.clock_ms
         if isinstance(record, WriteRecord):
-            own = self._answering.number_of(record.text) == self._unit.number
+            own = self._asking.concerns(record.text, self._unit)
             return Cut(clock_ms, record, whole=record if own else None)
         if not isinstance(record, EventColumns):
             return Cut(clock_ms, record, whole=record)

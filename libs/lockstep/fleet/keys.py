@@ -64,6 +64,11 @@ def key_group_of(text: str) -> int:
     return (crc32(text.encode("utf-8", "surrogatepass")) * _MIXING & 0xFFFFFFFF) >> _SHIFT
 
 
+def row_key(value: Any) -> str:
+    """The key of a row of a table that is cut, as of its event (plan.fleet.keys.never_null)."""
+    return "null" if value is None else java.text(value)
+
+
 @dataclass(frozen=True, eq=False)
 class Keyed:
     """Of each event: its key group, and a number that events of one key have in common."""

@@ -15,9 +15,11 @@ from lockstep.events.outputs import OutputColumns, RowsOfColumns, in_columns, nu
 from lockstep.execute.contract import Executor, SliceResult, WriteOutcome
 from lockstep.execute.encoding import encoded
 from lockstep.execute.joining import joined_snapshots
+from lockstep.fleet.asking import Place, asking_of
 from lockstep.fleet.channels import Channel, Merger
+from lockstep.fleet.gathering import answered_together
 from lockstep.fleet.splitting import split_snapshot
-from lockstep.fleet.units import Unit, answering, units_of
+from lockstep.fleet.units import Unit, units_of
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
@@ -48,9 +50,9 @@ class FleetExecutor:
         self._fleet = fleet
         self._make = make
         self.units = units_of(fleet)
-        self._answering = answering(self.units)
+        self._asking = asking_of(self.units)
         self._members = [
-            _Member(unit, Merger(unit, self._answering), make(unit.plan.app)) for unit in self.units
+            _Member(unit, Merger(unit, self._asking), make(unit.plan.app)) for unit in self.units
         ]
 
     @property
@@ -83,16 +85,29 @@ class FleetExecutor:
         return _joined(results)
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
-        """Asks the group that has what is asked for; of several partitions all rows."""
-        number = self._answering.number_of(text)
-        asked = [each.executor for each in self._members if each.unit.number == number]
-        return [row for executor in asked for row in executor.on_demand(text)]
+        """Asks the units that have what is asked for."""
+        asked = self._asking.of(text)
+        if not asked.gathered:
+            return self._found(text, asked.places)
+        rows = {one.table: self._found(one.query, one.places) for one in asked.gathered}
+        return answered_together(self._fleet, text, rows)
+
+    def _found(self, text: str, places: Sequence[Place]) -> list[tuple[Any, ...]]:
+        """Rows of several partitions behind each other."""
+        executors = {
+            Place(each.unit.group.name, each.unit.partition): each.executor
+            for each in self._members
+        }
+        return [row for place in places for row in executors[place].on_demand(text)]
 
     def snapshot(self) -> bytes:
         held: dict[str, list[bytes]] = {}
         for each in self._members:
             held.setdefault(each.unit.group.name, []).append(each.executor.snapshot())
-        groups = {name: joined_snapshots(snapshots) for name, snapshots in held.items()}
+        groups = {
+            name: joined_snapshots(snapshots, dict(self._fleet.group(name).tables))
+            for name, snapshots in held.items()
+        }
         return state.seal(self.position, {"fleet": _VERSION, "groups": groups})
 
     def restore(self, snapshot: Bytes) -> None:

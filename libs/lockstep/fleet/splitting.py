@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from lockstep.execute.joining import TIMERS, is_instances, number_timers
+from lockstep.execute.joining import TIMERS, is_instances, number_timers, table_of
 from lockstep.execute.reference import persistence
 from lockstep.execute.reference.assembly import open_engine
-from lockstep.fleet.keys import key_group_of
+from lockstep.fleet.keys import key_group_of, row_key
 from lockstep.fleet.units import Unit
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
@@ -25,9 +25,7 @@ def split_snapshot(snapshot: state.Bytes, unit: Unit) -> bytes:
     engine = body["engine"]
     own = _Own(unit)
     operators = [
-        (path, own.instances(held) if is_instances(path) else held)
-        for path, held in engine["operators"]
-        if own.has(path)
+        (path, own.share(path, held)) for path, held in engine["operators"] if own.has(path)
     ]
     missing = own.fixed - {path for path, _ in operators}
     if missing:
@@ -51,6 +49,8 @@ class _Own:
         self._partitions = {path[: -len("instances")] for path in self.fixed if is_instances(path)}
         self._groups = unit.key_groups
         self._is_cut = unit.plan.is_cut
+        schemas = unit.plan.app.schemas
+        self._tables = {table: schemas[table].names.index(key) for table, key in unit.group.tables}
 
     def has(self, path: str) -> bool:
         """Whether it is the path of something that the unit holds."""
@@ -61,9 +61,16 @@ class _Own:
             return False
         return self._has_key(name_of(steps[_KEY_STEP]))
 
-    def instances(self, held: Any) -> list[Any]:
-        """Of a partition's instances (key, last use), the unit's."""
-        return [each for each in held if self._has_key(each[0])]
+    def share(self, path: str, held: Any) -> Any:
+        """Of what stands under a path, the unit's: of a partition's instances (key, last use), of a
+        table's rows (the most that there were, [(time, row)]), and all of anything else."""
+        if is_instances(path):
+            return [each for each in held if self._has_key(each[0])]
+        place = self._tables.get(table_of(path) or "")
+        if place is None:
+            return held
+        most, rows = held
+        return most, [each for each in rows if self._has_key(row_key(each[1][place]))]
 
     def _has_key(self, key: str) -> bool:
         return not self._is_cut or key_group_of(key) in self._groups

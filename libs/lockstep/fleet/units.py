@@ -9,7 +9,6 @@ from functools import cached_property
 from lockstep.fleet.keys import KeyGroups
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan, key_groups_of
-from lockstep.siddhiql import SiddhiQLError, check_on_demand
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,28 +77,3 @@ def units_of(fleet: FleetPlan) -> tuple[Unit, ...]:
         for number, plan in enumerate(plans)
         for partition in range(plan.group.partitions)
     )
-
-
-class Answering:
-    """Which group takes an on-demand query: the first whose app understands it; else the first of
-    all, which says what is wrong with it."""
-
-    def __init__(self, apps: tuple[AppPlan, ...]) -> None:
-        """`apps`: those of the groups, in the order of the fleet."""
-        self._apps = apps
-
-    def number_of(self, text: str) -> int:
-        """The place in the fleet of the group that takes it."""
-        for number, app in enumerate(self._apps):
-            try:
-                check_on_demand(text, app.checked)
-            except SiddhiQLError:
-                continue
-            return number
-        return 0
-
-
-def answering(units: tuple[Unit, ...]) -> Answering:
-    """Who takes on-demand queries among the units of a fleet."""
-    apps = {unit.number: unit.plan.app for unit in units}
-    return Answering(tuple(apps[number] for number in sorted(apps)))

@@ -21,8 +21,9 @@ from lockstep.execute.contract import SliceResult
 from lockstep.execute.in_process import InProcessExecutor
 from lockstep.execute.sends import SendMemory
 from lockstep.execute.sieve import Sieved, sieve
+from lockstep.fleet.asking import asking_of
 from lockstep.fleet.channels import Channel, Merger
-from lockstep.fleet.units import Unit, answering, units_of
+from lockstep.fleet.units import Unit, units_of
 from lockstep.functions.geo import addresses
 from lockstep.history.results import ResultTables
 from lockstep.operators.limits import Limits, put_in_force
@@ -103,10 +104,10 @@ class Part:
             self._whole = _executor(self.plan)
             return
         units = units_of(fleet_of(self.plan, parallel))
-        answers = answering(units)
+        asking = asking_of(units)
         for unit in units:
             if (unit.group.name, unit.partition) in places:
-                self._members.append((unit, Merger(unit, answers), _executor(unit.plan.app)))
+                self._members.append((unit, Merger(unit, asking), _executor(unit.plan.app)))
 
     def fold(self, entries: Sequence[EncodedEntry]) -> tuple[list[OutputColumns], int]:
         """What the app gives out of them, and how many events became dead letters."""

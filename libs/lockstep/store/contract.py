@@ -115,14 +115,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """The layout that an app goes over from: what it was cut from, into how many partitions, and
-    its number."""
+    """The layout that an app goes over from: what it was cut from, into how many partitions, by
+    which rules, and its number."""
 
     text: str
     version: str
     parallel: int
     layout: int
     life: Life
+    rules: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,8 @@ class Deployment:
     `parallel`: into how many partitions its groups are cut; 0: it runs as one unit, in the app's
     own logs. `layout`: the life in which the units of today were made, whose logs bear it; 0 for
     one unit. `former`: the layout before, which goes on until the units of this one have begun.
+    `rules`: those by which this layout was cut (plan.fleet.contract.RULES); releases that wrote
+    nothing of it had the first ones.
     """
 
     app: str
@@ -146,6 +149,7 @@ class Deployment:
     parallel: int = 0
     layout: int = 0
     former: Former | None = None
+    rules: int = 1
 
 
 @dataclass(frozen=True, slots=True)

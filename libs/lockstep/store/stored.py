@@ -28,8 +28,21 @@ _PAST: Final = "past"
 _PARALLEL: Final = "parallel"
 _LAYOUT: Final = "layout"
 _FORMER: Final = "former_layout"
+_RULES: Final = "layout_rules"
+_FIRST_RULES: Final = 1
 OWN_SETTINGS: Final = frozenset(
-    {_POSITION, _LOGS_SINCE, _REVISION, _NUMBER, _EXCLUSIONS, _PAST, _PARALLEL, _LAYOUT, _FORMER}
+    {
+        _POSITION,
+        _LOGS_SINCE,
+        _REVISION,
+        _NUMBER,
+        _EXCLUSIONS,
+        _PAST,
+        _PARALLEL,
+        _LAYOUT,
+        _FORMER,
+        _RULES,
+    }
 )
 """Stored among an app's settings: nobody else may give them."""
 
@@ -69,6 +82,7 @@ class StoredDeployment:
             parallel=int(self.settings.get(_PARALLEL, "0")),
             layout=int(self.settings.get(_LAYOUT, "0")),
             former=None if former is None else msgspec.json.decode(former, type=Former),
+            rules=int(self.settings.get(_RULES, _FIRST_RULES)),
         )  # fmt: skip
 
 
@@ -97,6 +111,8 @@ def _cut(one: Deployment) -> dict[str, str]:
         cut[_PARALLEL] = str(one.parallel)
     if one.layout:
         cut[_LAYOUT] = str(one.layout)
+    if one.rules != _FIRST_RULES:
+        cut[_RULES] = str(one.rules)
     if one.former is not None:
         cut[_FORMER] = msgspec.json.encode(one.former).decode()
     return cut

@@ -17,7 +17,7 @@ from lockstep.control import AppView, unit_key, view_of
 from lockstep.events import TickRecord
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
-from lockstep.plan.fleet import fleet_of
+from lockstep.plan.fleet import RULES, fleet_of
 from lockstep.store import Deployment, Former
 from lockstep.telemetry import Logger
 
@@ -58,10 +58,12 @@ class Layouts:
         if fleet.is_single and not (before is not None and before.layout):
             return replace(wanted, parallel=0)
         if before is None:
-            return replace(wanted, layout=wanted.life.number)
+            return replace(wanted, layout=wanted.life.number, rules=RULES)
         same = before.version == wanted.version and before.parallel == wanted.parallel
         if same and before.layout:
-            return replace(wanted, layout=before.layout, former=before.former)
+            # The same units go on, so they stay cut as they are.
+            kept = before.rules
+            return replace(wanted, layout=before.layout, former=before.former, rules=kept)
         return await self.next(before, wanted)
 
     async def next(self, before: Deployment, wanted: Deployment) -> Deployment:
@@ -74,8 +76,10 @@ class Layouts:
                 hint="`lockstep status` shows how far it is; try again in a moment",
                 retry_after_ms=RETRY_AFTER_MS,
             )  # fmt: skip
-        former = Former(before.text, before.version, before.parallel, before.layout, before.life)
-        return replace(wanted, layout=wanted.life.number, former=former)
+        former = Former(
+            before.text, before.version, before.parallel, before.layout, before.life, before.rules
+        )
+        return replace(wanted, layout=wanted.life.number, former=former, rules=RULES)
 
     async def units(self, deployment: Deployment) -> list[str]:
         """The units of the present layout."""

@@ -6,7 +6,8 @@ none), so asking again after a leader was lost is harmless.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -16,14 +17,22 @@ from aiohttp import web
 from lockstep.archive.asking import AskedTooMuchError
 from lockstep.bus import Topics
 from lockstep.clock import Clock, Randomness
-from lockstep.control import AppView, OnDemandAnswer, OnDemandQuestion, UnitView, question_subject
-from lockstep.events import UnavailableError
-from lockstep.fleet.units import Answering
+from lockstep.control import (
+    AppView,
+    OnDemandAnswer,
+    OnDemandQuestion,
+    question_subject,
+    refusal_of,
+)
+from lockstep.events import LockstepError, UnavailableError
+from lockstep.fleet.asking import Asking, Place
+from lockstep.fleet.gathering import answered_together
 from lockstep.frame import Problem
 from lockstep.frame.bodies import read_body
 from lockstep.frame.callers import require
 from lockstep.frame.turns import Turns
 from lockstep.history.remembering import asks_the_past, remember
+from lockstep.plan.fleet import FleetPlan
 from lockstep.rights import Permission
 from lockstep.settings import ArchiveSettings
 from lockstep.siddhiql import SiddhiQLError, ast, check_on_demand, parse_on_demand
@@ -132,10 +141,30 @@ class Questions:
             raise Problem(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint) from error
 
     async def _ask(self, view: AppView, question: OnDemandQuestion) -> OnDemandAnswer:
-        """The leader's answer, or that of the one that comes after it; of a group that is cut,
-        those of all partitions together. Problem when refused."""
-        units = asked_units(view.cut, question.query) if view.cut else [view.name]
-        found = [await self._ask_unit(view.name, unit, question) for unit in units]
+        """The leader's answer, or that of the one that comes after it; of tables that are cut,
+        those of their partitions together. Problem when refused."""
+        if view.fleet is None:
+            return await self._ask_unit(view.name, view.name, question)
+        asking = Asking(view.fleet, {unit.group.name: unit.plan for unit in view.cut})
+        try:
+            asked = asking.of(question.query)
+        except SiddhiQLError as error:
+            return _accepted(refusal_of(error))
+        if not asked.gathered:
+            return await self._ask_places(view, question, asked.places)
+        found = {
+            one.table: await self._ask_places(
+                view, OnDemandQuestion(one.query, question.request_id), one.places
+            )
+            for one in asked.gathered
+        }
+        return await answer_of_all(view.fleet, question.query, found)
+
+    async def _ask_places(
+        self, view: AppView, question: OnDemandQuestion, places: Sequence[Place]
+    ) -> OnDemandAnswer:
+        keys = {Place(unit.group.name, unit.partition): unit.key for unit in view.cut}
+        found = [await self._ask_unit(view.name, keys[place], question) for place in places]
         return found[0] if len(found) == 1 else together(found)
 
     async def _ask_unit(self, app: str, unit: str, question: OnDemandQuestion) -> OnDemandAnswer:
@@ -165,26 +194,19 @@ class Questions:
         return msgspec.json.decode(raw, type=OnDemandAnswer)
 
 
-def asked_units(units: Sequence[UnitView], query: str) -> Sequence[str]:
-    """Which of an app's units are asked. Problem for what only one place could answer."""
-    groups = list(dict.fromkeys(unit.group.name for unit in units))
-    plans = {unit.group.name: unit.plan for unit in units}
-    name = groups[Answering(tuple(plans[group] for group in groups)).number_of(query)]
-    found = [unit.key for unit in units if unit.group.name == name]
-    if len(found) > 1:
-        try:
-            checked = check_on_demand(query, plans[name].checked)
-        except SiddhiQLError:
-            return found[:1]  # which says what is wrong
-        selector = checked.query.selector
-        ordered = selector.group_by or selector.order_by or selector.limit is not None
-        if checked.is_write or checked.uses_aggregators or ordered:
-            raise Problem(
-                HTTPStatus.BAD_REQUEST,
-                f"what is asked for is spread over {len(found)} partitions",
-                hint="read the rows alone, without aggregates, order and limit",
-            )
-    return found
+async def answer_of_all(
+    fleet: FleetPlan, query: str, found: Mapping[str, OnDemandAnswer]
+) -> OnDemandAnswer:
+    """What a query gives over the rows of these tables, which several partitions have sent."""
+    rows = {table: one.rows for table, one in found.items()}
+    try:
+        answered = await asyncio.to_thread(answered_together, fleet, query, rows)
+        output = check_on_demand(query, fleet.app.checked).output
+    except LockstepError as error:
+        return _accepted(refusal_of(error))
+    columns = [(one.name, str(one.type)) for one in output.attributes]
+    position = min(one.position for one in found.values())
+    return OnDemandAnswer([list(row) for row in answered], columns, position)
 
 
 def _changes(query: str) -> bool:
@@ -197,10 +219,12 @@ def _changes(query: str) -> bool:
 
 
 def together(found: Sequence[OnDemandAnswer]) -> OnDemandAnswer:
-    """The rows of all partitions; they hold at the earliest of their positions at least."""
+    """The rows of all partitions, or how many they have changed; they hold at the earliest of their
+    positions at least."""
     rows = [row for one in found for row in one.rows]
     position = min(one.position for one in found)
-    return OnDemandAnswer(rows=rows, columns=found[0].columns, position=position)
+    changed = [one.rows_changed for one in found if one.rows_changed is not None]
+    return OnDemandAnswer(rows, found[0].columns, position, sum(changed) if changed else None)
 
 
 def _accepted(found: OnDemandAnswer) -> OnDemandAnswer:

@@ -11,9 +11,10 @@ from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.columns import EventColumns, arrow_schema
 from lockstep.events.outputs import OutputColumns, Places
 from lockstep.fleet import units_of
+from lockstep.fleet.asking import asking_of
 from lockstep.fleet.channels import Channel, Merger
 from lockstep.fleet.entries import MadeEntry
-from lockstep.fleet.units import Unit, answering
+from lockstep.fleet.units import Unit
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan
 from tests.unit.fleet.fleets import BY_KEY, S, X, fleet, record
@@ -69,7 +70,7 @@ def test_by_moment_then_partition_then_as_they_came() -> None:
         Channel(writers[1], rows((1, 1, 100, 0), (1, 1, 100, 0), (1, 3, 100, 1))),
     ]
     entry = MadeEntry(1, record([("a", 1)], [("b", 1)]))
-    found = Merger(unit, answering((*writers, unit))).merged([entry], channels)
+    found = Merger(unit, asking_of((*writers, unit))).merged([entry], channels)
     assert deliveries(found.entries[0].columns()) == [
         ("S", [0], None),
         ("X", [0, 1], None),
@@ -85,7 +86,7 @@ def test_a_chunk_of_several_comes_whole_in_front_or_behind() -> None:
         writers, unit = reader(first=first)
         channel = Channel(writers[0], rows((1, 1, 100, 0), (1, 3, 100, 1)))
         entry = MadeEntry(1, record([("a", 1), ("b", 1)]))
-        found = Merger(unit, answering((*writers, unit))).merged([entry], [channel])
+        found = Merger(unit, asking_of((*writers, unit))).merged([entry], [channel])
         made = found.entries[0].columns()
         assert "".join(stream for stream, _, _ in deliveries(made)) == expected
 
@@ -98,7 +99,7 @@ def test_rows_of_timers_bring_their_clock() -> None:
         Channel(writers[1], rows((1, 0, 80, 0), (1, 0, 95, 1))),
     ]
     entry = MadeEntry(1, record([("a", 1)]))
-    found = Merger(unit, answering((*writers, unit))).merged([entry], channels)
+    found = Merger(unit, asking_of((*writers, unit))).merged([entry], channels)
     clocks = [clock for _, _, clock in deliveries(found.entries[0].columns())]
     assert clocks == [80, 90, 95, STAYS, 100]
 
@@ -108,7 +109,7 @@ def test_what_one_stream_brings_alone_is_no_bundle() -> None:
     writers, unit = reader(first="S")
     channel = Channel(writers[0], rows((2, 1, 100, 0)))
     entries = [MadeEntry(at, TickRecord(100)) for at in (1, 2)]
-    found = Merger(unit, answering((*writers, unit))).merged(entries, [channel])
+    found = Merger(unit, asking_of((*writers, unit))).merged(entries, [channel])
     assert found.entries[0].columns() == TickRecord(100)
     assert deliveries(found.entries[1].columns()) == [("X", [0], None)]
 
@@ -117,7 +118,7 @@ def test_moments_of_the_units_own_rows_are_the_records() -> None:
     """Counted by delivery they come, and leave as moments of the record."""
     units = units_of(fleet(2))
     entries = [MadeEntry(1, record([("1", 1), ("0", 1), ("5", 1)])), MadeEntry(2, TickRecord(9))]
-    found = Merger(units[0], answering(units)).merged(entries, [])
+    found = Merger(units[0], asking_of(units)).merged(entries, [])
     (placed,) = found.placed([rows((1, 0, 9, 0), (1, 1, 9, 1), (1, 3, 9, 2), (2, 0, 9, 0))])
     assert placed.places is not None
     assert placed.places.moments.tolist() == [0, 1, 5, 0]
@@ -127,7 +128,7 @@ def test_in_playback_the_moves_of_others_are_deliveries() -> None:
     """And timers stand in front of the chunk that moved the clock."""
     units = units_of(fleet(2, head="@app:playback\n"))
     entries = [MadeEntry(1, record([("0", 5)], [("1", 7)]))]
-    found = Merger(units[0], answering(units)).merged(entries, [])
+    found = Merger(units[0], asking_of(units)).merged(entries, [])
     assert deliveries(found.entries[0].columns()) == [
         ("S", [], 5),
         ("S", [1], 7),
@@ -153,7 +154,7 @@ def test_moves_that_do_nothing_are_left_out(
     units = units_of(fleet(2, head="@app:playback\n"))
     times = [("1", 9), ("0", 9), ("0", 9), ("1", 4), ("0", 9), ("0", 9), ("0", 12)]
     entries = [MadeEntry(1, record(*([each] for each in times)))]
-    merger = Merger(units[0], answering(units))
+    merger = Merger(units[0], asking_of(units))
     merger.clock_ms = clock_ms
     assert deliveries(merger.merged(entries, []).entries[0].columns()) == expected
     assert merger.clock_ms == (None if clock_ms is None else 12)

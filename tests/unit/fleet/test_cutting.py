@@ -7,9 +7,10 @@ import pytest
 
 from lockstep.events import TickRecord, WriteRecord
 from lockstep.fleet import units_of
+from lockstep.fleet.asking import Asking, asking_of
 from lockstep.fleet.cutting import Cut, Cutter
 from lockstep.fleet.keys import key_group_of
-from lockstep.fleet.units import Answering, Unit
+from lockstep.fleet.units import Unit
 from lockstep.plan.fleet import Together
 from tests.unit.fleet.fleets import fleet, record, unit
 
@@ -19,14 +20,14 @@ A, B, C = "1", "0", "5"
 PLAYED = "@app:playback\n"
 
 
-def answering(one: Unit) -> Answering:
-    """All writes are understood by the second group."""
-    return Answering(tuple(each.plan.app for each in units_of(fleet(1))))
+def asking(one: Unit) -> Asking:
+    """How all units of its fleet are asked."""
+    return asking_of(units_of(one.plan.fleet))
 
 
 def cut(one: Unit, *chunks: object) -> Cut:
     """The unit's own of a record of these chunks."""
-    return Cutter(one, answering(one)).cut(1, record(*chunks))  # type: ignore[arg-type]
+    return Cutter(one, asking(one)).cut(1, record(*chunks))  # type: ignore[arg-type]
 
 
 def own(found: Cut) -> list[list[int]]:
@@ -92,11 +93,11 @@ def test_a_write_goes_to_one_group(text: str, number: int) -> None:
     """To the first that understands it, else to the first, which says what is wrong."""
     units = units_of(fleet(1))
     for one in units:
-        found = Cutter(one, answering(one)).cut(1, WriteRecord(text, "id", 7))
+        found = Cutter(one, asking(one)).cut(1, WriteRecord(text, "id", 7))
         assert (found.whole is not None) == (one.number == number)
 
 
 def test_a_tick_is_for_everybody() -> None:
     """As it is."""
     one = unit(0, 2)
-    assert Cutter(one, answering(one)).cut(1, TickRecord(9)).whole == TickRecord(9)
+    assert Cutter(one, asking(one)).cut(1, TickRecord(9)).whole == TickRecord(9)

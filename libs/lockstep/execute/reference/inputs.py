@@ -8,7 +8,6 @@ from lockstep.events import EventsRecord, InputEvent
 from lockstep.events.bundles import STAYS, Bundle, Delivery
 from lockstep.execute.reference.deduplication import SeenIds
 from lockstep.execute.reference.engine import Engine
-from lockstep.execute.reference.junction import Junction
 from lockstep.execute.reference.outputs import Outputs
 from lockstep.operators.contract import StreamEvent
 
@@ -28,14 +27,13 @@ class Inputs:
         """The chunks of a record; the wall clock has moved already."""
         stream, engine, outputs = record.stream, self._engine, self._outputs
         hears = record.has_timestamps and engine.is_playback
-        junction = engine.junctions[stream]
         for number, chunk in enumerate(record.chunks):
             self.chunk = number
             outputs.moment = 2 * number
             events = self._new(stream, chunk)
             if hears and events:
                 engine.playback.hear(events[-1].timestamp_ms)
-            self._send(junction, events)
+            self._send(stream, events)
 
     def fold_bundle(self, bundle: Bundle) -> None:
         """The deliveries of a bundle, with all moves of the clocks."""
@@ -49,7 +47,7 @@ class Inputs:
             self.chunk = number if delivery.clock_ms is None else None
             moved |= self._move(delivery, events)
             self.chunk = number
-            self._send(engine.junctions[delivery.stream], events)
+            self._send(delivery.stream, events)
         self.chunk = None
         self._outputs.moment = 2 * len(bundle)
         if not engine.is_playback and (not moved or bundle.clock_ms > engine.wall):
@@ -81,8 +79,8 @@ class Inputs:
             if event.event_id is None or self._seen.add(f"{stream}\0{event.event_id}")
         ]
 
-    def _send(self, junction: Junction, events: list[StreamEvent]) -> None:
+    def _send(self, stream: str, events: list[StreamEvent]) -> None:
         self._outputs.moment += 1
         self._engine.meter.next(len(events))
         if events:
-            junction.send(events)
+            self._engine.junctions[stream].send(events)

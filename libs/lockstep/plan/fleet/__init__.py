@@ -3,6 +3,7 @@ group to group."""
 
 from lockstep.plan.fleet.contract import (
     KEY_GROUPS,
+    RULES,
     Feed,
     FleetPlan,
     GroupPlan,
@@ -12,10 +13,11 @@ from lockstep.plan.fleet.contract import (
 )
 from lockstep.plan.fleet.explain import explain_fleet, fleet_as_json
 from lockstep.plan.fleet.planning import fleet_of
-from lockstep.plan.fleet.texts import named_text
+from lockstep.plan.fleet.texts import named_text, united_text
 
 __all__ = [
     "KEY_GROUPS",
+    "RULES",
     "Feed",
     "FleetPlan",
     "GroupPlan",
@@ -26,4 +28,5 @@ __all__ = [
     "fleet_of",
     "key_groups_of",
     "named_text",
+    "united_text",
 ]

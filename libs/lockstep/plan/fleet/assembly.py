@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lockstep.events import AttributeType
@@ -23,7 +23,8 @@ NO_KEY = ast.Constant("", AttributeType.STRING)
 @dataclass
 class Team:
     """A group with all that is decided about it. `draft`: how streams reach it; None: as they come.
-    `stores`: the tables, named windows, aggregations and triggers that it has."""
+    `stores`: the tables, named windows, aggregations and triggers that it has; `tables`: its tables
+    that are cut, with the attribute that is the key."""
 
     name: str
     partitions: int
@@ -32,6 +33,7 @@ class Team:
     whole_because: str | None = None
     exported: set[str] = field(default_factory=set)
     stores: frozenset[str] = frozenset()
+    tables: Mapping[str, str] = field(default_factory=dict)
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
 
@@ -141,7 +143,7 @@ class Assembly:
             frozenset(team.exported),
             frozenset(channels),
             wrapped,
-            team.stores,
+            team.stores | team.tables.keys(),
         )
         return GroupPlan(
             team.name,
@@ -153,6 +155,7 @@ class Assembly:
             stored,
             tuple(name for name in self._graph.nodes if name in team.nodes),
             team.whole_because,
+            tuple(sorted(team.tables.items())),
         )
 
     def _feeds(self, team: Team) -> Iterable[Feed]:
@@ -229,10 +232,11 @@ def name_for(draft: Draft, taken: Iterable[str]) -> str:
     return name
 
 
-def reasons(graph: Graph, because: dict[str, str]) -> str | None:
-    """Why nodes are whole, as one text."""
+def reasons(graph: Graph, because: dict[str, str], whole: Container[str]) -> str | None:
+    """Why nodes are whole, as one text. `whole`: the stores that are."""
     found = [f"{name}: {because[name]}" for name in graph.nodes if name in because]
-    stores = [*graph.plan.checked.tables, *graph.plan.checked.windows]
+    named = [*graph.plan.checked.tables, *graph.plan.checked.windows]
+    stores = [name for name in named if name in whole]
     if graph.plan.checked.aggregations:
         found += [
             f"aggregation {one}: it is read as one" for one in graph.plan.checked.aggregations

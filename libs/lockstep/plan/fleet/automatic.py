@@ -64,6 +64,7 @@ def _attempt(graph: Graph, whole: Mapping[str, str]) -> Found:
     for name in chosen:
         growth.provide_all(name)
     growth.join_neighbours()
+    growth.join_users()
     growth.join_writers()
     main = main_of(graph, whole)
     drafts = growth.drafts()

@@ -28,8 +28,9 @@ def choose(graph: Graph, whole: Mapping[str, str]) -> dict[str, Keyed]:
 
 
 def _pairs(graph: Graph, option: Keyed) -> list[tuple[str, str]]:
-    """(stream, key) as the input brings them, as far as plain queries lead back."""
-    found: list[tuple[str, str]] = []
+    """(stream, key) as the input brings them, as far as plain queries lead back; of a table its
+    own."""
+    found = list(option.tables.items())
     for stream, key in option.keys.items():
         found += _origins(graph, stream, key, frozenset())
     return found

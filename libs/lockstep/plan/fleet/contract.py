@@ -16,6 +16,13 @@ from lockstep.siddhiql import ast
 KEY_GROUPS: Final = 128
 """Keys belong to so many groups, whatever the number of partitions; partitions own groups."""
 
+RULES: Final = 2
+"""By which rules the planner cuts apps without @dist. What is deployed goes by the rules of its
+time until it is deployed again, since units know their state by how they were cut."""
+
+CUTS_TABLES: Final = 2
+"""Since these rules tables are cut, where all that use them say the key."""
+
 
 class Routing(StrEnum):
     """Which partitions of a group get an event of a stream."""
@@ -64,7 +71,9 @@ class GroupPlan:
 
     `feeds` stand in the order in which they are delivered at one moment. `channels` are the streams
     written here that other groups read. `exported` and `stored`: what the whole app gives out from
-    here. `whole_because`: why it has one partition although more were asked for.
+    here. `whole_because`: why it has one partition although more were asked for. `tables`: those
+    that are cut, each with the attribute of its rows that is the key; a row without it has the key
+    `null`.
     """
 
     name: str
@@ -76,6 +85,7 @@ class GroupPlan:
     stored: tuple[str, ...]
     nodes: tuple[str, ...]
     whole_because: str | None = None
+    tables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,12 @@ from lockstep.siddhiql.trees import below
 
 class Graph:
     """The nodes of a plan by name, in order of the text. Tables, named windows and aggregations
-    are streams here, too: who writes them and who reads them."""
+    are streams here, too: who writes them and who reads them. `rules`: by which nodes may be cut
+    (contract.RULES)."""
 
-    def __init__(self, plan: AppPlan) -> None:
+    def __init__(self, plan: AppPlan, rules: int) -> None:
         self.plan = plan
+        self._rules = rules
         self.nodes: dict[str, PlanNode] = {node.name: node for node in plan.nodes}
         self._known_roots: dict[str, frozenset[str]] = {}
         self.traits: dict[str, Trait] = self._traits()
@@ -40,7 +42,7 @@ class Graph:
             }
             roots = [self.roots(one) for one in self.reads(name)]
             meets = is_playback and any(True for _ in _common(roots))
-            trait = in_time(node, _trait(node, self.plan.checked), late, meets=meets)
+            trait = in_time(node, _trait(node, self.plan.checked, self._rules), late, meets=meets)
             ahead = {each for stream in node.written for each in self.ahead(stream)}
             found[name] = for_readers(trait, [self.nodes[each] for each in ahead])
         return found
@@ -56,6 +58,11 @@ class Graph:
         return frozenset(
             [*checked.tables, *checked.windows, *checked.aggregations, *checked.triggers]
         )
+
+    def users(self, store: str) -> tuple[str, ...]:
+        """The nodes that read or write a store."""
+        found = {*self.readers(store), *self.writers(store)}
+        return tuple(name for name in self.nodes if name in found)
 
     def reads(self, node: str) -> tuple[str, ...]:
         """Streams and stores that a node reads."""
@@ -145,9 +152,9 @@ class Graph:
         return self.reads(name)
 
 
-def _trait(node: PlanNode, checked: CheckedApp) -> Trait:
+def _trait(node: PlanNode, checked: CheckedApp, rules: int) -> Trait:
     if isinstance(node, QueryNode):
-        return query_trait(node.query, checked)
+        return query_trait(node.query, checked, rules)
     return partition_trait(node, checked)
 
 

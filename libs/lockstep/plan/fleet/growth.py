@@ -40,7 +40,7 @@ class Growth:
             self._draft_of[name].feed(stream, Need(None), name)
         for stream, key in keyed.keys.items():
             self._provide(
-                name, stream, Need(key, None, keyed.together, nulls=keyed.wraps), frozenset()
+                name, stream, Need(key, None, keyed.together, nulls=keyed.counts_nulls), frozenset()
             )
 
     def _provide(self, name: str, stream: str, need: Need, above: frozenset[str]) -> None:
@@ -144,6 +144,24 @@ class Growth:
                 draft = self._draft_of[name]
                 if other is not draft and draft.shares_feed(other) and draft.fits(other):
                     self._merge(draft, other, name)
+
+    def join_users(self) -> None:
+        """All that uses a table stands together and goes by one key of its rows. Keep where that
+        cannot be."""
+        used: dict[str, str] = {}
+        for name, keyed in self._chosen.items():
+            for table, key in keyed.tables.items():
+                users = self._graph.users(table)
+                others = [one for one in users if one not in self._chosen]
+                if others:
+                    raise Keep((name,), f"it uses the table '{table}', as {others[0]} does")
+                if used.setdefault(table, key) != key:
+                    raise Keep(users, f"some go by '{used[table]}' of '{table}', some by '{key}'")
+                first = self._draft_of[users[0]]
+                if self._draft_of[name] is not first:
+                    if not first.fits(self._draft_of[name]):
+                        raise Keep(users, f"others that use the table '{table}' are cut otherwise")
+                    self._merge(first, self._draft_of[name], name)
 
     def join_writers(self) -> None:
         """Keyed nodes that write one stream stand together, so that its rows have one order."""

@@ -6,8 +6,15 @@ from typing import Final
 
 from lockstep.plan.build import MAIN
 from lockstep.plan.fleet.assembly import Assembly, Team, name_for, reasons
-from lockstep.plan.fleet.automatic import find_groups
-from lockstep.plan.fleet.contract import KEY_GROUPS, Feed, FleetPlan, GroupPlan
+from lockstep.plan.fleet.automatic import Found, find_groups
+from lockstep.plan.fleet.contract import (
+    CUTS_TABLES,
+    KEY_GROUPS,
+    RULES,
+    Feed,
+    FleetPlan,
+    GroupPlan,
+)
 from lockstep.plan.fleet.dist import has_dist, teams_of
 from lockstep.plan.fleet.drafts import Draft
 from lockstep.plan.fleet.graph import Graph
@@ -17,11 +24,14 @@ from lockstep.siddhiql.errors import SiddhiQLError
 
 ONE: Final = 1
 
+_TOLD: Final = CUTS_TABLES - 1
+"""With @dist nothing that uses a table is cut, by the rules of any release."""
 
-def fleet_of(plan: AppPlan, parallel: int | None = None) -> FleetPlan:
+
+def fleet_of(plan: AppPlan, parallel: int | None = None, rules: int = RULES) -> FleetPlan:
     """The groups that an app runs as, in `parallel` partitions where it can be cut (by default what
     @app:parallel says). With @dist it runs as the text says, and `parallel` stands for that of the
-    groups that are cut. Raises SiddhiQLError."""
+    groups that are cut. `rules`: those of the release that cut it first. Raises SiddhiQLError."""
     if parallel is not None and not 1 <= parallel <= KEY_GROUPS:
         raise SiddhiQLError(
             f"an app cannot have {parallel} partitions", hint=f"from 1 to {KEY_GROUPS}"
@@ -36,12 +46,12 @@ def fleet_of(plan: AppPlan, parallel: int | None = None) -> FleetPlan:
         groups = _as_told(plan, asked)
         return FleetPlan(plan, max(group.partitions for group in groups), groups)
     assert asked is not None
-    return FleetPlan(plan, asked, _automatic(plan, asked))
+    return FleetPlan(plan, asked, _automatic(plan, asked, rules))
 
 
 def _as_told(plan: AppPlan, parallel: int | None) -> tuple[GroupPlan, ...]:
     """What @dist says."""
-    graph = Graph(plan)
+    graph = Graph(plan, _TOLD)
     teams, chosen = teams_of(graph, parallel)
     if len(teams) == 1 and teams[0].draft is None:
         return (_single(plan, None),)
@@ -66,27 +76,34 @@ def _single(plan: AppPlan, because: str | None) -> GroupPlan:
     )
 
 
-def _automatic(plan: AppPlan, parallel: int) -> tuple[GroupPlan, ...]:
-    graph = Graph(plan)
+def _automatic(plan: AppPlan, parallel: int, rules: int) -> tuple[GroupPlan, ...]:
+    graph = Graph(plan, rules)
     found = find_groups(graph)
-    because = reasons(graph, found.because)
+    tables = [_tables_of(draft, found) for draft in found.groups]
+    stores = graph.stores.difference(*tables)
+    because = reasons(graph, found.because, stores)
     if not found.groups:
         return (_single(plan, because),)
     assembly = Assembly(graph, found.chosen)
     taken: list[str] = [MAIN]
-    for draft in found.groups:
+    for draft, own in zip(found.groups, tables, strict=True):
         taken.append(name_for(draft, taken))
-        assembly.add(Team(taken[-1], parallel, frozenset(draft.nodes), draft))
-    if found.main or _needs_main(plan, found.groups):
+        assembly.add(Team(taken[-1], parallel, frozenset(draft.nodes), draft, tables=own))
+    if found.main or stores or _gives_out_input(plan, found.groups):
         whole = because or "it gives out what comes in"
-        assembly.add(Team(MAIN, ONE, found.main, None, whole, stores=graph.stores))
+        assembly.add(Team(MAIN, ONE, found.main, None, whole, stores=stores))
     return assembly.groups()
 
 
-def _needs_main(plan: AppPlan, groups: tuple[Draft, ...]) -> bool:
-    checked = plan.checked
-    if checked.tables or checked.windows or checked.aggregations or checked.triggers:
-        return True
+def _tables_of(draft: Draft, found: Found) -> dict[str, str]:
+    """The tables that a group has, each with the attribute that it is cut by."""
+    tables: dict[str, str] = {}
+    for name in sorted(draft.nodes & found.chosen.keys()):
+        tables |= found.chosen[name].tables
+    return tables
+
+
+def _gives_out_input(plan: AppPlan, groups: tuple[Draft, ...]) -> bool:
     written = {one for node in plan.nodes for one in node.written}
     fed = {
         stream

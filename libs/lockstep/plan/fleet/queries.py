@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from lockstep.events import AttributeType
-from lockstep.plan.fleet.contract import Together
+from lockstep.plan.fleet.contract import CUTS_TABLES, Together
 from lockstep.plan.fleet.keys import attribute, conjuncts
+from lockstep.plan.fleet.matching import (
+    EXACT,
+    adds_up_without,
+    carrying,
+    equal_variables,
+    equalities,
+    grouped,
+    may_be_missing,
+)
+from lockstep.plan.fleet.tables import table_trait, uses_tables_alone
 from lockstep.plan.fleet.traits import (
-    Key,
     Keyed,
     Trait,
     Whole,
@@ -29,27 +37,25 @@ from lockstep.siddhiql.checked import (
     CheckedQuery,
     CheckedStream,
 )
-from lockstep.siddhiql.scope import AttributeRef, Scope
-
-_EXACT: Final = frozenset(
-    {AttributeType.STRING, AttributeType.INT, AttributeType.LONG, AttributeType.BOOL}
-)
-"""Types whose values are equal just when their texts are."""
+from lockstep.siddhiql.scope import Scope
 
 _OVER_ALL: Final = "it adds up over all keys: there is no 'group by'"
 
 _PLAYBACK: Final = "in playback an event of any key lets go what is old in its window 'time'"
 
 
-def query_trait(query: CheckedQuery, checked: CheckedApp) -> Trait:
-    """How a query can be cut."""
-    reason = shared_state(query)
+def query_trait(query: CheckedQuery, checked: CheckedApp, rules: int) -> Trait:
+    """How a query can be cut, by the rules of that number (contract.RULES)."""
+    by_table = rules >= CUTS_TABLES and uses_tables_alone(query)
+    reason = None if by_table else shared_state(query)
     if reason is None and has_memory(query):
         reason = "it calls a function that goes by all calls before, over all keys"
     if reason is None:
         reason = _rate(query)
     if reason is not None:
         return Whole(reason)
+    if by_table:
+        return table_trait(query, checked)
     match query.input:
         case CheckedStream():
             return _stream(query, query.input, checked)
@@ -91,7 +97,7 @@ def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> 
         if isinstance(found, Whole):
             return found
         allowed = found
-    groups = _grouped(query, query.scope)
+    groups = grouped(query, query.scope)
     if adds_up:
         if not groups:
             return Whole(_OVER_ALL)
@@ -104,7 +110,7 @@ def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> 
     return tuple(
         Keyed(
             {source: attribute(name)},
-            {query.output.name: tuple(_carrying(query, [(0, name)]))},
+            {query.output.name: tuple(carrying(query, [(0, name)]))},
             wraps=True,
             together=Together.KEYS if adds_up else None,
             passes_sends=True,
@@ -128,42 +134,6 @@ def _window_keys(call: ast.FunctionCall, stream: CheckedStream) -> list[str] | W
     return Whole(f"its window '{call.name}' holds events of all keys together")
 
 
-def _grouped(query: CheckedQuery, scope: Scope) -> list[tuple[int, str]]:
-    """(slot, attribute) of what is grouped by."""
-    found = []
-    for variable in query.query.selector.group_by:
-        ref = _single(scope, variable)
-        if ref is not None:
-            found.append((ref.slot, scope.sources[ref.slot].schema.names[ref.attribute]))
-    return found
-
-
-def _adds_up_without(query: CheckedQuery, keys: list[tuple[int, str]]) -> bool:
-    """Whether something is added up over several keys."""
-    counts = query.uses_aggregators or query.query.rate is not None
-    return counts and not set(keys).intersection(_grouped(query, query.scope))
-
-
-def _single(scope: Scope, variable: ast.Variable) -> AttributeRef | None:
-    """A reference to one event, not to a list of them."""
-    ref = scope.resolve(variable)
-    return None if ref.slot < 0 or ref.is_list else ref
-
-
-def _carrying(query: CheckedQuery, keys: Iterable[tuple[int, str]]) -> Iterator[Key]:
-    """The rows' attributes that are one of the keys, given as (slot, attribute)."""
-    wanted = set(keys)
-    for name, item in zip(query.output.names, query.selection, strict=True):
-        if not isinstance(item.expression, ast.Variable):
-            continue
-        ref = _single(query.scope, item.expression)
-        if ref is None:
-            continue
-        schema = query.scope.sources[ref.slot].schema
-        if (ref.slot, schema.names[ref.attribute]) in wanted:
-            yield attribute(name)
-
-
 # --- joins ---------------------------------------------------------------------------------------
 
 
@@ -180,20 +150,20 @@ def _join(query: CheckedQuery, join: CheckedJoin, checked: CheckedApp) -> Trait:
             return Whole(reason)
     left_name, right_name = (side.input.source for side in sides)
     options = []
-    for left, right in _equalities(join):
+    for left, right in equalities(join):
         if left_name == right_name and left != right:
             continue
         preserved = [
             (slot, name)
             for slot, name in ((0, left), (1, right))
-            if not _may_be_missing(join.input.type, slot)
+            if not may_be_missing(join.input.type, slot)
         ]
-        if _adds_up_without(query, preserved):
+        if adds_up_without(query, preserved):
             continue
         options.append(
             Keyed(
                 {left_name: attribute(left), right_name: attribute(right)},
-                {query.output.name: tuple(_carrying(query, preserved))},
+                {query.output.name: tuple(carrying(query, preserved))},
                 wraps=True,
                 together=Together.KEYS if left_name == right_name else None,
                 joins_sends=True,
@@ -201,42 +171,9 @@ def _join(query: CheckedQuery, join: CheckedJoin, checked: CheckedApp) -> Trait:
         )
     if options:
         return tuple(options)
-    if query.uses_aggregators and any(True for _ in _equalities(join)):
+    if query.uses_aggregators and any(True for _ in equalities(join)):
         return Whole("it adds up over all keys: it does not group by what it joins on")
     return Whole("it does not join on equal attributes")
-
-
-def _may_be_missing(type_: ast.JoinType, slot: int) -> bool:
-    if type_ is ast.JoinType.FULL_OUTER:
-        return True
-    missing = {ast.JoinType.LEFT_OUTER: 1, ast.JoinType.RIGHT_OUTER: 0}
-    return missing.get(type_) == slot
-
-
-def _equalities(join: CheckedJoin) -> Iterator[tuple[str, str]]:
-    """(attribute of the left side, of the right side) that must be equal."""
-    for condition in conjuncts(join.input.on):
-        pair = _equal_variables(condition)
-        if pair is None:
-            continue
-        refs = sorted((join.scope.resolve(one) for one in pair), key=lambda ref: ref.slot)
-        if [ref.slot for ref in refs] != [0, 1] or not all(ref.type in _EXACT for ref in refs):
-            continue
-        names = [join.scope.sources[ref.slot].schema.names[ref.attribute] for ref in refs]
-        schemas = (join.left.source_schema, join.right.source_schema)
-        if all(name in schema.names for name, schema in zip(names, schemas, strict=True)):
-            yield names[0], names[1]
-
-
-def _equal_variables(condition: ast.Expression) -> tuple[ast.Variable, ast.Variable] | None:
-    if (
-        isinstance(condition, ast.Compare)
-        and condition.operator is ast.CompareOperator.EQUAL
-        and isinstance(condition.left, ast.Variable)
-        and isinstance(condition.right, ast.Variable)
-    ):
-        return condition.left, condition.right
-    return None
 
 
 # --- patterns ------------------------------------------------------------------------------------
@@ -253,7 +190,7 @@ def _pattern(query: CheckedQuery, pattern: CheckedPattern) -> Trait:
         if keys is None:
             continue
         known = [(slot, key) for slot, key in enumerate(keys) if slot in certain]
-        if _adds_up_without(query, known):
+        if adds_up_without(query, known):
             continue
         by_stream: dict[str, str] = {}
         for state, key in zip(pattern.states, keys, strict=True):
@@ -261,7 +198,7 @@ def _pattern(query: CheckedQuery, pattern: CheckedPattern) -> Trait:
         options.append(
             Keyed(
                 {stream: attribute(key) for stream, key in by_stream.items()},
-                {query.output.name: tuple(_carrying(query, known))},
+                {query.output.name: tuple(carrying(query, known))},
                 wraps=True,
                 together=None,
             )
@@ -310,7 +247,7 @@ def _chained(pattern: CheckedPattern, first: str, certain: set[int]) -> list[str
         pattern.states[0].stream.source_schema.types[
             pattern.states[0].stream.source_schema.names.index(first)
         ]
-        not in _EXACT
+        not in EXACT
     ):
         return None
     keys = [first]
@@ -332,13 +269,13 @@ def _equal_to_earlier(
     """The attributes of a state that must equal an earlier state's key."""
     conditions = [one.condition for one in stream.input.handlers if isinstance(one, ast.Filter)]
     for condition in (each for one in conditions for each in conjuncts(one)):
-        pair = _equal_variables(condition)
+        pair = equal_variables(condition)
         if pair is None or any(one.index is not None for one in pair):
             continue
         refs = [scope.resolve(one) for one in pair]
         mine = [ref for ref in refs if ref.slot == slot]
         other = [ref for ref in refs if ref.slot in certain and ref.slot < len(keys)]
-        if len(mine) != 1 or len(other) != 1 or not {mine[0].type, other[0].type} <= _EXACT:
+        if len(mine) != 1 or len(other) != 1 or not {mine[0].type, other[0].type} <= EXACT:
             continue
         names = scope.sources[other[0].slot].schema.names
         if names[other[0].attribute] == keys[other[0].slot]:

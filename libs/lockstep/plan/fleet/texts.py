@@ -3,7 +3,7 @@ partitions around those that are cut by key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lockstep.plan.fleet.keys import never_null
@@ -13,6 +13,7 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedApp
 from lockstep.siddhiql.printing import print_app
 from lockstep.siddhiql.scope import Scope, Shape, Source
+from lockstep.siddhiql.syntax.parser import parse_app
 from lockstep.siddhiql.trees import below
 from lockstep.siddhiql.typing import infer
 
@@ -66,6 +67,30 @@ def named_text(plan: AppPlan) -> str:
         for written, node in zip(app.execution, plan.nodes, strict=True)
     )
     return print_app(replace(app, execution=execution))
+
+
+def united_text(texts: Iterable[str]) -> str:
+    """The texts of an app's groups as one: each definition, query and partition once, by its
+    name."""
+    apps = [parse_app(text) for text in dict.fromkeys(texts)]
+    definitions = {(type(one), one.name): _unmarked(one) for app in apps for one in app.definitions}
+    execution = {_name_of(one): one for app in apps for one in app.execution}
+    return print_app(
+        ast.App(apps[0].annotations, tuple(definitions.values()), tuple(execution.values()))
+    )
+
+
+def _unmarked(one: ast.Definition) -> ast.Definition:
+    """A stream that one group writes for another is a stream of the whole."""
+    if not isinstance(one, ast.StreamDefinition):
+        return one
+    kept = tuple(each for each in one.annotations if each.name.lower() not in ("channel", "sink"))
+    return replace(one, annotations=kept)
+
+
+def _name_of(one: ast.Query | ast.Partition) -> str:
+    """As the texts of groups give it to each."""
+    return next(each.get("name") or "" for each in one.annotations if each.name.lower() == "info")
 
 
 # --- definitions ---------------------------------------------------------------------------------

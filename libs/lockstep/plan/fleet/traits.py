@@ -62,6 +62,13 @@ class Keyed:
     """It puts out as one what was sent together, over all keys."""
     joins_sends: bool = field(default=False)
     """The same, but each row stands where the event stood that brought it."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """The tables that it uses, each with the attribute of its rows that is the key."""
+
+    @property
+    def counts_nulls(self) -> bool:
+        """Events whose key is null have a place, too."""
+        return self.wraps or bool(self.tables)
 
 
 Trait = Whole | Free | tuple[Keyed, ...]

@@ -18,7 +18,7 @@ from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import Plans
-from lockstep.plan.fleet import named_text
+from lockstep.plan.fleet import named_text, united_text
 from lockstep.plan.parts import parts_of
 from lockstep.plan.succession import NOT_THERE, said
 from lockstep_services.processor.replica.site import Surroundings
@@ -107,20 +107,28 @@ async def _to_restore(around: Surroundings, view: UnitView) -> list[Ended]:
 def handed_down(
     unit: Unit, states: Sequence[Ended], sends: bytes, plans: Plans
 ) -> tuple[Contents, tuple[str, ...]]:
-    """What a unit takes over, and what is lost: of the group of its name, or of an app that was one
-    unit. `sends`: those of late, which a restore does not forget. SnapshotError. Pure."""
+    """What a unit takes over, and what is lost: of all units that had something of it, since what
+    belongs to its group now may have been in another one. `sends`: those of late, which a restore
+    does not forget. SnapshotError. Pure."""
     text = unit.plan.app.text
-    heirs = [one for one in states if one.group in (None, unit.group.name)]
-    if not heirs:
+    wanted = {part.path for part in parts_of(unit.plan.app)}
+    states = [one for one in states if one.group is None or _has_any(one, wanted, plans)]
+    if not states:
         return Contents(text, b"", (), (), sends), ()
-    snapshot = joined_snapshots([one.contents.snapshot for one in heirs])
-    old, elsewhere = plans.of(heirs[0].contents.text), frozenset[str]()
-    if heirs[0].group is None:
+    if states[0].group is None:
         # In the texts of groups everything has a name, by which its state is found.
-        old, elsewhere = plans.of(named_text(old)), _in_other_groups(unit, plans)
+        old = plans.of(named_text(plans.of(states[0].contents.text)))
+    else:
+        old = plans.of(united_text(one.contents.text for one in states))
+    snapshot = joined_snapshots([one.contents.snapshot for one in states], old.checked.tables)
     succeeded = succeed(old, snapshot, unit.plan.app)
+    elsewhere = _in_other_groups(unit, plans)
     lost = tuple(one for one in succeeded.lost if one not in elsewhere)
     return Contents(text, split_snapshot(succeeded.snapshot, unit), (), (), sends), lost
+
+
+def _has_any(one: Ended, paths: set[str], plans: Plans) -> bool:
+    return not paths.isdisjoint(part.path for part in parts_of(plans.of(one.contents.text)))
 
 
 def _in_other_groups(unit: Unit, plans: Plans) -> frozenset[str]:

@@ -12,8 +12,9 @@ from lockstep.control import UnitView
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import RowsOfColumns, in_columns
 from lockstep.execute.contract import EventFault, SliceResult
+from lockstep.fleet.asking import Asking
 from lockstep.fleet.channels import Channel, Merged, Merger
-from lockstep.fleet.units import Answering, Unit, UnitPlan
+from lockstep.fleet.units import Unit, UnitPlan
 from lockstep.plan import Plans
 
 
@@ -56,7 +57,8 @@ class UnitFold:
 def unit_fold(view: UnitView, plans: Plans) -> UnitFold:
     """Of a unit as processors know it."""
     fleet = view.whole
-    apps = tuple(plans.of(group.text) for group in fleet.groups)
+    apps = [plans.of(group.text) for group in fleet.groups]
+    by_name = {group.name: app for group, app in zip(fleet.groups, apps, strict=True)}
     numbers = {group.name: number for number, group in enumerate(fleet.groups)}
     made = [UnitPlan(fleet, *pair) for pair in zip(fleet.groups, apps, strict=True)]
     own = numbers[view.group.name]
@@ -65,4 +67,4 @@ def unit_fold(view: UnitView, plans: Plans) -> UnitFold:
         Unit(numbers[group], partition, made[numbers[group]])
         for group, partition in view.upstream_places
     )
-    return UnitFold(unit, upstream, Merger(unit, Answering(apps)))
+    return UnitFold(unit, upstream, Merger(unit, Asking(fleet, by_name)))

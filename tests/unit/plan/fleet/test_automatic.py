@@ -138,7 +138,11 @@ def test_within_stays_whole_behind_what_holds_rows_back(
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ("define table T (k string); @info(name='q') from S select k insert into T;", "table"),
+        (
+            "@store(type='rdbms') define table T (k string);"
+            " @info(name='q') from S select k insert into T;",
+            "'T'",
+        ),
         (
             "define window W (k string) length(1); @info(name='q') from S select k insert into W;",
             "window",
