@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 
-from lockstep.events import LogEntry, OutputId, OutputRow, Position
+from lockstep.events import LogEntry, OutputId, OutputRow, Position, WriteRecord
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import OutputColumns, RowsOfColumns, in_columns, numbers_within
-from lockstep.execute.contract import Executor, SliceResult, WriteOutcome
+from lockstep.execute.contract import Executor, SliceResult, WriteOutcome, WriteProblem
 from lockstep.execute.encoding import encoded
 from lockstep.execute.joining import joined_snapshots
 from lockstep.fleet.asking import Place, asking_of
@@ -25,6 +25,7 @@ from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import Bytes
 from lockstep.plan import AppPlan
 from lockstep.plan.fleet import FleetPlan
+from lockstep.siddhiql import SiddhiQLError
 
 _VERSION: Final = 1
 """Of what a fleet's snapshot holds."""
@@ -82,7 +83,19 @@ class FleetExecutor:
             wanted = [each for each in _columns(unit, result) if each.stream in unit.group.channels]
             for rows in merged.placed(wanted):
                 channels.setdefault(rows.stream, []).append(Channel(unit, rows))
-        return _joined(results)
+        return _joined(results, self._refused(entries))
+
+    def _refused(self, entries: Sequence[EncodedEntry]) -> Iterator[WriteOutcome]:
+        """Of writes that no unit carries out."""
+        for entry in entries:
+            record = entry.columns() if entry.is_write else None
+            if not isinstance(record, WriteRecord):
+                continue
+            try:
+                self._asking.of(record.text)
+            except SiddhiQLError as error:
+                problem = WriteProblem(error.message, error.hint, error.line, error.column)
+                yield WriteOutcome(entry.position, record.request_id, 0, problem)
 
     def on_demand(self, text: str) -> list[tuple[Any, ...]]:
         """Asks the units that have what is asked for."""
@@ -136,13 +149,15 @@ def _columns(unit: Unit, result: SliceResult) -> tuple[OutputColumns, ...]:
     return result.columns or in_columns(result.rows, unit.plan.app.schemas).columns
 
 
-def _joined(results: Sequence[tuple[Unit, SliceResult]]) -> SliceResult:
+def _joined(
+    results: Sequence[tuple[Unit, SliceResult]], refused: Iterable[WriteOutcome]
+) -> SliceResult:
     _, last = results[-1]
     found = [result for _, result in results]
     rows, columns = _rows(results)
     faults = sorted((each for one in found for each in one.faults), key=attrgetter("position"))
     dues = [each.next_due_ms for each in found if each.next_due_ms is not None]
-    writes = _outcomes(each for one in found for each in one.writes)
+    writes = _outcomes([*(each for one in found for each in one.writes), *refused])
     return SliceResult(
         last.position, rows, tuple(faults), min(dues, default=None), columns, writes=writes
     )

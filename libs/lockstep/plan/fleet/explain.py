@@ -29,6 +29,7 @@ def _group(group: GroupPlan, written: set[str]) -> list[str]:
     lines = [f"group {group.name}, {_partitions(group.partitions)}: {', '.join(group.nodes)}"]
     told = [feed for feed in group.feeds if feed.writers or feed.stream not in written]
     lines += [f"  reads {_feed(feed, written)}" for feed in told]
+    lines += [f"  has the table {table}, by {key}" for table, key in group.tables]
     if group.channels:
         lines.append(f"  other groups read {', '.join(group.channels)}")
     if group.exported:
@@ -98,6 +99,7 @@ def fleet_as_json(fleet: FleetPlan) -> dict[str, Any]:
                 "channels": list(group.channels),
                 "exported": list(group.exported),
                 "stored": list(group.stored),
+                "tables": dict(group.tables),
                 "whole_because": group.whole_because,
                 "text": group.text,
             }

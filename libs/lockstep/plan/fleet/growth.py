@@ -9,6 +9,7 @@ from lockstep.plan.fleet.contract import Together
 from lockstep.plan.fleet.drafts import Draft, Keep, Need
 from lockstep.plan.fleet.graph import Graph
 from lockstep.plan.fleet.keys import both, substituted, text_of
+from lockstep.plan.fleet.tables import says_key
 from lockstep.plan.fleet.traits import Free, Keyed
 from lockstep.siddhiql import ast
 
@@ -155,6 +156,8 @@ class Growth:
                 others = [one for one in users if one not in self._chosen]
                 if others:
                     raise Keep((name,), f"it uses the table '{table}', as {others[0]} does")
+                if not says_key(self._graph.plan.checked, table):
+                    raise Keep(users, f"no query says by which key rows of '{table}' are found")
                 if used.setdefault(table, key) != key:
                     raise Keep(users, f"some go by '{used[table]}' of '{table}', some by '{key}'")
                 first = self._draft_of[users[0]]

@@ -254,6 +254,20 @@ def _tables(
     return [dict(each) for each in product(*choices)]
 
 
+def says_key(checked: CheckedApp, table: str) -> bool:
+    """Whether an app tells by what rows of a table are found: by its primary key, or by a query
+    that does more than put rows into it."""
+    if any(one.name.lower() == "primarykey" for one in checked.tables[table].annotations):
+        return True
+    queries = [one for one in checked.execution if isinstance(one, CheckedQuery)]
+    return any(
+        any(stream.input.source == table for stream in streams_of(one))
+        or (one.output.name == table and not isinstance(one.query.action, ast.InsertInto))
+        or any(isinstance(each, ast.InTable) and each.table == table for each in below(one.query))
+        for one in queries
+    )
+
+
 def key_attributes(checked: CheckedApp, table: str) -> tuple[str, ...]:
     """The attributes that a table may be cut by: without a primary key any, else the one that is
     the key. Rows under a key of several attributes have an order that hangs on how many rows there

@@ -116,6 +116,12 @@ def test_what_keeps_a_table_whole(table: str, query: str, why: str) -> None:
     assert "put: " in found.whole_because
 
 
+def test_a_table_that_is_only_filled_is_whole() -> None:
+    """Who asks it on demand may ask by any attribute."""
+    (found,) = fleet(TABLE + "@info(name='q') from S select k, v as n insert into T; ").groups
+    assert found.whole_because == "q: no query says by which key rows of 'T' are found"
+
+
 def test_two_keys_of_one_table() -> None:
     """Nobody can have it by both."""
     both = "@info(name='q') from S select k, v as n delete T on T.n == n; "
@@ -144,7 +150,10 @@ def test_a_table_that_nobody_uses_is_whole() -> None:
 
 def test_tables_of_two_keys_are_in_two_groups() -> None:
     """Each with its own."""
-    other = "define table U (j int, n int); @info(name='u') from S select j, v as n insert into U; "
+    other = (
+        "@PrimaryKey('j') define table U (j int, n int); "
+        "@info(name='u') from S select j, v as n insert into U; "
+    )
     found = fleet(TABLE + other + PUT + READ)
     assert {group.name: group.tables for group in found.groups} == {
         "by_k": (("T", "k"),),
