@@ -119,11 +119,15 @@ APPS: Final = tuple(
 FLEET_SYMBOLS: Final = ("aa", "bb", "cc", "dd", "ee", "ff", "gg", "hh")
 
 
-def _fleet(name: str, places: str, *queries: str, **keys: int) -> App:
+def _fleet(name: str, places: str, *queries: str, table: str = "", **keys: int) -> App:
     """A version of each query text, and of each also one with a line more, which means the same."""
-    streams = _IN.format(app=name) + _STREAMS.format(
-        places=_SINK.format(table="places") + f"define stream Places ({places})",
-        whole=_SINK.format(table="whole") + "define stream Whole",
+    streams = (
+        _IN.format(app=name)
+        + table
+        + _STREAMS.format(
+            places=_SINK.format(table="places") + f"define stream Places ({places})",
+            whole=_SINK.format(table="whole") + "define stream Whole",
+        )
     )
     versions = tuple(streams + one + _WHOLE + end for one in queries for end in ("", "\n"))
     return App(name, versions, symbols=FLEET_SYMBOLS, keys=tuple(keys.items()))
@@ -172,6 +176,24 @@ FLEETS: Final = (
         Places=0,
     ),
 )
+FLEET_WITH_TABLE: Final = _fleet(
+    "Kept",
+    "symbol string, n long, seen long, sums double",
+    *(
+        f"from In[price > {least}.0] left outer join Kept on In.symbol == Kept.symbol"
+        " select In.symbol as symbol, coalesce(Kept.seen, 0L) + 1L as seen,"
+        " coalesce(Kept.sums, 0.0) + In.price as sums"
+        " update or insert into Kept on Kept.symbol == symbol;"
+        " from In[price > 90.0] select symbol delete Kept on Kept.symbol == symbol;"
+        " from In join Kept on In.symbol == Kept.symbol select In.symbol as symbol,"
+        " In.n as n, Kept.seen as seen, Kept.sums as sums insert into Places;\n"
+        for least in (5, 20)
+    ),
+    table="@PrimaryKey('symbol') define table Kept (symbol string, seen long, sums double);\n",
+    Sums=0,
+    Places=0,
+)
+"""Its table is cut by its key: the rows move with the keys."""
 
 
 def event(rng: random.Random, number: int, symbols: tuple[str, ...] = SYMBOLS) -> list[Any]:

@@ -10,7 +10,9 @@ from lockstep.control.gathering import Gathering
 from lockstep.events import Position
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, joined
+from lockstep.execute.joining import table_of
 from lockstep.fleet import channels
+from lockstep.fleet.splitting import _Own
 from lockstep.plan.fleet import KEY_GROUPS
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.replica.site import Surroundings
@@ -21,6 +23,7 @@ _ended = inheriting._ended
 _to_the_end = FoldLoop._to_the_end
 _take = Gathering.take
 _order = channels._order
+_share = _Own.share
 
 
 async def _all_but_one(
@@ -51,6 +54,10 @@ def _backwards(*arguments: Any) -> Any:
 
 def _every_key_group(_unit: Any) -> range:
     return range(KEY_GROUPS)
+
+
+def _without_rows(self: _Own, path: str, held: Any) -> Any:
+    return (0, []) if table_of(path) else _share(self, path, held)
 
 
 FLEET_BREAKS: Final[dict[str, Break]] = {
@@ -88,6 +95,12 @@ FLEET_BREAKS: Final[dict[str, Break]] = {
         "a unit of a new layout begins without the last revision of a former one",
         frozenset({"missing", "other"}),
         patched=put((f"{inheriting.__name__}._ended", _all_but_one)),
+        of_fleets=True,
+    ),
+    "table-rows": Break(
+        "a unit of a new layout begins without the rows of a table that is cut",
+        frozenset({"missing", "other"}),
+        patched=put((f"{_Own.__module__}._Own.share", _without_rows)),
         of_fleets=True,
     ),
 }

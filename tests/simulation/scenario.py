@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.simulation.apps import APPS, FLEETS, App
+from tests.simulation.apps import APPS, FLEET_WITH_TABLE, FLEETS, App
 
 FIRST_FAULT_MS: Final = 1_500
 LAST_FAULT_MS: Final = 9_000
@@ -18,6 +18,9 @@ FLEET_SHARE: Final = 0.2
 HEAVY_SHARE: Final = 0.2
 FLEET_STALLS: Final = 0.05
 """Many units share a connection, and a message that stalls holds up all behind it."""
+
+TABLE_SHARE: Final = 0.3
+"""Of the fleets, by a draw of its own: the others are what they were before there were tables."""
 
 FLEETS_AGAIN: Final = 0.2
 """How many of them are undeployed in the middle, and deployed again as they were."""
@@ -74,6 +77,8 @@ def draw_fleet(seed: int) -> Scenario:
     scenario = draw_faults(seed)
     rng = random.Random(f"fleet {seed}")
     app = rng.choice(FLEETS)
+    if random.Random(f"cut table {seed}").random() < TABLE_SHARE:
+        app = FLEET_WITH_TABLE
     found = list(scenario.faults)
     for _ in range(rng.choice((0, 1, 1, 2, 3))):
         at_ms = rng.randrange(FIRST_FAULT_MS, LAST_FAULT_MS)
