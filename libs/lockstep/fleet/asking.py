@@ -16,7 +16,7 @@ from lockstep.siddhiql.printing import print_node
 from lockstep.siddhiql.trees import below
 from lockstep.siddhiql.typing import positioned
 
-_MOMENT: Final = "eventTimestamp"
+_MOMENTS: Final = ("eventTimestamp", "currentTimeMillis")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Place:
 @dataclass(frozen=True)
 class Gathered:
     """Rows of a table that are needed in one place: what is asked for them at each of `places`.
-    The last value of each row is its time."""
+    The last values of each row are its time and the time at which it was asked for."""
 
     table: str
     query: str
@@ -132,11 +132,9 @@ class Asking:
         asks = any(isinstance(one, ast.InTable) for one in below(query.on))
         on = query.on if table == query.source and not asks else None
         names = self._fleet.app.checked.schemas[table].names
-        time = _MOMENT
-        while time in names:
-            time += "_"
         where = "" if on is None else f" on {print_node(on)}"
-        wanted = f"{', '.join(names)}, {_MOMENT}() as {time}"
+        last = (f"{function}() as {_free(function, names)}" for function in _MOMENTS)
+        wanted = ", ".join((*names, *last))
         if table in self._cut:
             places = _places(self._cut[table][0])
         else:
@@ -175,6 +173,13 @@ class Asking:
         if isinstance(action, ast.UpdateOrInsert):
             found = _value_of(checked, key)
         return _places(group) if found is None else (_place_of(group, found),)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """A name that is none of those."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _places(group: GroupPlan) -> tuple[Place, ...]:

@@ -20,8 +20,8 @@ Rows = Sequence[Sequence[Any]]
 def answered_together(
     fleet: FleetPlan, query: str, rows: Mapping[str, Rows]
 ) -> list[tuple[Any, ...]]:
-    """What a query gives where these tables hold these rows, each with its time as its last value.
-    EventError for values that do not fit."""
+    """What a query gives where these tables hold these rows; the last values of each are its time
+    and the time of the app when it was asked for. EventError for values that do not fit."""
     app = fleet.app.checked.app
     wanted = tuple(
         one
@@ -32,10 +32,13 @@ def answered_together(
     executor = ReferenceExecutor(plan_of(print_app(ast.App((), wanted, ()))))
     position, body = state.unseal(executor.snapshot(), keep_packed=True)
     held = {
-        f"table/{step_of(name)}/rows": (len(found), [(row[-1], tuple(row[:-1])) for row in found])
+        f"table/{step_of(name)}/rows": (len(found), [(row[-2], tuple(row[:-2])) for row in found])
         for name, found in rows.items()
     }
     engine = body["engine"]
+    engine["now"] = engine["wall"] = max(
+        (row[-1] for each in rows.values() for row in each), default=0
+    )
     engine["operators"] = [(path, held.get(path, each)) for path, each in engine["operators"]]
     executor.restore(state.seal(position, body))
     try:

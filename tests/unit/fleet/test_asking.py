@@ -29,6 +29,7 @@ PARTITIONS = 3
 KEYS = ("a", "b", "c", "d", None, "null")
 READS = (
     "from T select k, i, v",
+    "from T select count() as n, max(currentTimeMillis()) as t",
     "from T on k == 'b' select sum(v) as s",
     "from T on T.k == 'b' and i > 1 select count() as n",
     "from T on 'b' == k select i order by i desc limit 1",
@@ -114,7 +115,10 @@ def test_what_is_needed_together_is_fetched_with_its_condition() -> None:
     found = asking().of("from T on v > 1.0 select count() as n")
     assert isinstance(found, Asked)
     (one,) = found.gathered
-    assert one.query == "from T on v > 1.0 select k, i, v, eventTimestamp() as eventTimestamp"
+    assert one.query == (
+        "from T on v > 1.0 select k, i, v,"
+        " eventTimestamp() as eventTimestamp, currentTimeMillis() as currentTimeMillis"
+    )
     assert len(one.places) == PARTITIONS
 
 
