@@ -168,6 +168,10 @@ class Planned:
             )
         if self._random.random() < 0.3:
             queries.append(self._into(f"from {source} select s, i, v"))
+        if self.tables.names and self._random.random() < 0.5:
+            queries.append(self.tables.write(source, self._filter()))
+            queries.append(self._into(self.tables.look_up(source, self._filter())))
+            self._random.shuffle(queries)
         if self._random.random() < 0.2:
             queries.append(
                 self._into(

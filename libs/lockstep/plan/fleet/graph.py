@@ -149,13 +149,17 @@ class Graph:
         node = self.nodes[name]
         if isinstance(node, QueryNode) and isinstance(node.query.input, CheckedJoin):
             return tuple(one.input.source for one in streams_of(node.query))
-        return self.reads(name)
+        if isinstance(node, QueryNode):
+            return self.reads(name)
+        # What only a partition itself puts into a table comes from no other side.
+        own = {one for one in self.plan.checked.tables if self.writers(one) == (name,)}
+        return tuple(one for one in self.reads(name) if one not in own)
 
 
 def _trait(node: PlanNode, checked: CheckedApp, rules: int) -> Trait:
     if isinstance(node, QueryNode):
         return query_trait(node.query, checked, rules)
-    return partition_trait(node, checked)
+    return partition_trait(node, checked, rules)
 
 
 def _common(sides: list[frozenset[str]]) -> Iterator[frozenset[str]]:

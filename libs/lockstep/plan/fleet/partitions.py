@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 
-from lockstep.plan.fleet.contract import Together
+from lockstep.plan.fleet.contract import CUTS_TABLES, Together
 from lockstep.plan.fleet.keys import attribute, carried, is_pure, plain, text_of
+from lockstep.plan.fleet.tables import tables_within, uses_tables_alone
 from lockstep.plan.fleet.traits import (
     Key,
     Keyed,
@@ -30,8 +32,8 @@ from lockstep.siddhiql.checked import (
 Known = Mapping[str, tuple[Key, ...]]
 
 
-def partition_trait(node: PartitionNode, checked: CheckedApp) -> Trait:
-    """How a partition can be cut."""
+def partition_trait(node: PartitionNode, checked: CheckedApp, rules: int) -> Trait:
+    """How a partition can be cut, by the rules of that number (contract.RULES)."""
     keys: dict[str, Key] = {}
     for key in node.partition.partition.keys:
         if isinstance(key, ast.RangeKey):
@@ -41,13 +43,48 @@ def partition_trait(node: PartitionNode, checked: CheckedApp) -> Trait:
         if not is_pure(key.expression):
             return Whole("its key is not said by the event alone")
         keys[key.stream] = plain(key.expression)
+    known, written = _carries(node, keys)
+    ways: list[dict[str, str]] = [{}]
     for query in node.queries:
+        if rules >= CUTS_TABLES and uses_tables_alone(query.query):
+            found = tables_within(query.query, _names(query.query, known), checked)
+            if isinstance(found, Whole):
+                return Whole(f"{query.name}: {found.because}")
+            ways = list(_agreeing(ways, found))
+            continue
         reason = shared_state(query.query)
         if reason is not None:
             return Whole(f"{query.name}: {reason}")
-    broadcast = tuple(name for name in node.reads if name not in keys)
-    together = Together.RUNS if partition_counts_sends(node) else None
-    return (Keyed(keys, _carries(node, keys), False, together, broadcast),)
+    if not ways:
+        return Whole("its queries find rows of one table by different keys")
+    broadcast = tuple(
+        name for name in node.reads if name not in keys and name not in checked.tables
+    )
+    # A key's events of one send go through all queries run by run, and so do their tables' rows.
+    counts = partition_counts_sends(node) or bool(ways[0])
+    together = Together.RUNS if counts else None
+    return tuple(Keyed(keys, written, False, together, broadcast, tables=tables) for tables in ways)
+
+
+def _names(query: CheckedQuery, known: Known) -> set[str]:
+    """The attributes of what a query reads that are the key."""
+    sources = [one.input.source for one in streams_of(query)]
+    keys = [key for source in sources for key in known.get(source, ())]
+    return {key.name for key in keys if isinstance(key, ast.Variable)}
+
+
+def _agreeing(
+    ways: Iterable[dict[str, str]], more: Iterable[dict[str, str]]
+) -> Iterator[dict[str, str]]:
+    """The tables of both, where no table has two keys."""
+    seen = set()
+    for one, other in product(ways, more):
+        both = one | other
+        if all(one.get(table, key) == key for table, key in other.items()):
+            text = tuple(sorted(both.items()))
+            if text not in seen:
+                seen.add(text)
+                yield both
 
 
 def partition_counts_sends(node: PartitionNode) -> bool:
@@ -60,8 +97,9 @@ def partition_counts_sends(node: PartitionNode) -> bool:
     return len(set(targets)) < len(targets) or len(set(sources)) < len(sources)
 
 
-def _carries(node: PartitionNode, keys: Mapping[str, Key]) -> Known:
-    """What of its rows is the key: the same in all queries that write a stream."""
+def _carries(node: PartitionNode, keys: Mapping[str, Key]) -> tuple[Known, Known]:
+    """What is the key: of all that it reads, and of its rows, where that is the same in all queries
+    that write a stream."""
     known: dict[str, tuple[Key, ...]] = {name: (key,) for name, key in keys.items()}
     written: dict[str, tuple[Key, ...]] = {}
     for _ in range(len(node.queries) + 1):
@@ -74,7 +112,8 @@ def _carries(node: PartitionNode, keys: Mapping[str, Key]) -> Known:
                 found = tuple(key for key in before if text_of(key) in texts)
             written[one.writes] = found
         known |= {name: found for name, found in written.items() if name.startswith("#")}
-    return {name: found for name, found in written.items() if not name.startswith("#")}
+    outer = {name: found for name, found in written.items() if not name.startswith("#")}
+    return known, outer
 
 
 def _carried(query: CheckedQuery, known: Known) -> list[Key]:

@@ -4,7 +4,7 @@ looks at, writes or takes away have the event's key. Then a key's rows are in on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import product
 from typing import Final
 
@@ -41,7 +41,8 @@ from lockstep.siddhiql.trees import below
 Pairs = frozenset[tuple[str, str]]
 """(attribute of the stream, of the table) that are equal."""
 
-_KINDS: Final = (SourceKind.STREAM, SourceKind.TABLE)
+_STREAMS: Final = (SourceKind.STREAM, SourceKind.INNER)
+_KINDS: Final = (*_STREAMS, SourceKind.TABLE)
 
 
 def uses_tables_alone(query: CheckedQuery) -> bool:
@@ -94,7 +95,7 @@ def _stream(query: CheckedQuery) -> CheckedStream | Whole:
         case CheckedStream():
             return query.input
         case CheckedJoin(left=left, right=right):
-            found = [one for one in (left, right) if one.kind is SourceKind.STREAM]
+            found = [one for one in (left, right) if one.kind in _STREAMS]
             if len(found) == 1:
                 return found[0]
             return Whole("it joins two streams and asks a table as well")
@@ -118,11 +119,34 @@ def _plainness(query: CheckedQuery, checked: CheckedApp) -> str | None:
         reason = neutral_handlers(stream, checked)
         if reason is not None:
             return reason
+    return _unmet(query)
+
+
+def _unmet(query: CheckedQuery) -> str | None:
     if isinstance(query.input, CheckedJoin):
         table = 0 if query.input.left.kind is SourceKind.TABLE else 1
         if may_be_missing(query.input.input.type, 1 - table):
             return "its join gives out rows of the table that no event met"
     return None
+
+
+def tables_within(
+    query: CheckedQuery, keys: Container[str], checked: CheckedApp
+) -> list[dict[str, str]] | Whole:
+    """By which attributes the tables of a query in a value partition can be cut; `keys`: the
+    attributes of its stream that are the partition's key."""
+    stream = _stream(query)
+    if isinstance(stream, Whole):
+        return stream
+    reason = _unmet(query)
+    if reason is not None:
+        return Whole(reason)
+    uses = _uses(query, stream, checked)
+    if isinstance(uses, Whole):
+        return uses
+    names = [name for name in stream.source_schema.names if name in keys]
+    found = [tables for name in names for tables in _tables(name, uses, checked)]
+    return found or Whole(f"it does not say that its rows of {_names(uses)} have the key")
 
 
 # --- what it says of its tables ------------------------------------------------------------------
@@ -259,7 +283,11 @@ def says_key(checked: CheckedApp, table: str) -> bool:
     that does more than put rows into it."""
     if any(one.name.lower() == "primarykey" for one in checked.tables[table].annotations):
         return True
-    queries = [one for one in checked.execution if isinstance(one, CheckedQuery)]
+    nodes = checked.execution
+    queries = [one for one in nodes if isinstance(one, CheckedQuery)]
+    queries += [
+        query for one in nodes if not isinstance(one, CheckedQuery) for query in one.queries
+    ]
     return any(
         any(stream.input.source == table for stream in streams_of(one))
         or (one.output.name == table and not isinstance(one.query.action, ast.InsertInto))

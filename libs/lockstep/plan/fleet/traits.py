@@ -68,7 +68,7 @@ class Keyed:
     @property
     def counts_nulls(self) -> bool:
         """Events whose key is null have a place, too."""
-        return self.wraps or bool(self.tables)
+        return self.wraps or (bool(self.tables) and self.together is Together.KEYS)
 
 
 Trait = Whole | Free | tuple[Keyed, ...]

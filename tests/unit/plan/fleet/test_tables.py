@@ -116,6 +116,41 @@ def test_what_keeps_a_table_whole(table: str, query: str, why: str) -> None:
     assert "put: " in found.whole_because
 
 
+WITHIN = (
+    "@info(name='p') partition with (k of S) begin"
+    " from S left outer join T on S.k == T.k select S.k as k, coalesce(T.n, 0) + 1 as n"
+    " update or insert into T on T.k == k;"
+    " from S select k, v insert into #I;"
+    " from #I#window.length(2) as i join T on i.k == T.k select i.k as k, T.n as n insert into O;"
+    " end; "
+)
+
+
+def test_a_partition_uses_a_table_by_its_key() -> None:
+    """With windows and streams of its own; queries beside it may use the table, too."""
+    found = fleet(TABLE + WITHIN + READ.replace("insert into O", "insert into P"))
+    assert nodes(found) == {"by_k": ("p", "read")}
+    assert found.groups[0].tables == (("T", "k"),)
+    assert routes(found, "by_k")["S"] == "k"
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("from S join T on S.v == T.n select S.k as k insert into Q;", "have the key"),
+        ("from R join T on R.k == T.k select R.k as k insert into Q;", "have the key"),
+        ("from S full outer join T on S.k == T.k select S.k as k insert into Q;", "no event met"),
+        ("from every e1=S[(T.k == k) in T] -> e2=S select e1.k as k insert into Q;", "a pattern"),
+    ],
+)
+def test_what_keeps_a_partition_with_a_table_whole(query: str, why: str) -> None:
+    """A query that reads rows of other keys, or events without a key."""
+    within = WITHIN.replace(" end; ", f" {query} end; ")
+    (found,) = fleet(TABLE + within).groups
+    assert (found.partitions, found.tables) == (1, ())
+    assert why in str(found.whole_because)
+
+
 def test_a_table_that_is_only_filled_is_whole() -> None:
     """Who asks it on demand may ask by any attribute."""
     (found,) = fleet(TABLE + "@info(name='q') from S select k, v as n insert into T; ").groups
