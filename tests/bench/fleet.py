@@ -53,6 +53,13 @@ WINDOWS: Final = (
 APPS: Final = {
     "windows by key": WINDOWS,
     "windows by key, live": WINDOWS.replace("@app:playback", ""),
+    "a table by key": TRADES
+    + "@PrimaryKey('symbol') define table Total (symbol string, volume long); "
+    "from Trade left outer join Total on Trade.symbol == Total.symbol"
+    " select Trade.symbol as symbol, coalesce(Total.volume, 0L) + Trade.volume as volume"
+    " update or insert into Total on Total.symbol == symbol;"
+    " from Trade[price > 50.0] join Total on Trade.symbol == Total.symbol"
+    " select Trade.symbol as symbol, Total.volume as volume insert into Out;",
     TWO: TRADES
     + "partition with (symbol of Trade) begin from Trade[price > 10.0]#window.length(50)"
     " select symbol, volume, avg(price) as a insert into Mid; end;"
