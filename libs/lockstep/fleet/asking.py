@@ -10,6 +10,7 @@ from lockstep.fleet.keys import key_group_of, row_key
 from lockstep.fleet.units import Unit
 from lockstep.plan import AppPlan
 from lockstep.plan.fleet import FleetPlan, GroupPlan, key_groups_of
+from lockstep.plan.fleet.keys import conjuncts
 from lockstep.siddhiql import SiddhiQLError, ast, check_on_demand
 from lockstep.siddhiql.checked import CheckedOnDemand, SourceKind
 from lockstep.siddhiql.printing import print_node
@@ -69,14 +70,19 @@ class Asking:
     def of(self, text: str) -> Asked:
         """Whom a query concerns; of one that is not valid, whoever says what is wrong with it.
         SiddhiQLError for what cannot be asked of tables that are cut."""
-        home = self._understands(text)
-        used = self._used(text)
+        try:
+            checked = check_on_demand(text, self._fleet.app.checked)
+        except SiddhiQLError:
+            return self._of_one(text)
+        used = _used(checked.query)
         if not any(table in self._cut for table in used):
-            return Asked((Place(home.name, 0),))
-        checked = check_on_demand(text, self._fleet.app.checked)
+            return self._of_one(text)
         if checked.is_write:
             return Asked(self._writing(checked))
         return self._reading(checked, used)
+
+    def _of_one(self, text: str) -> Asked:
+        return Asked((Place(self._understands(text).name, 0),))
 
     def concerns(self, text: str, unit: Unit) -> bool:
         """Whether a unit carries out a query that writes. Of what cannot be asked nobody does."""
@@ -95,16 +101,6 @@ class Asking:
                 continue
             return group
         return self._groups[0]
-
-    def _used(self, text: str) -> list[str]:
-        """The stores that a query names."""
-        try:
-            query = check_on_demand(text, self._fleet.app.checked).query
-        except SiddhiQLError:
-            return []
-        named = [query.source, getattr(query.action, "target", None)]
-        named += [one.table for one in below(query) if isinstance(one, ast.InTable)]
-        return list(dict.fromkeys(name for name in named if name is not None))
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -182,6 +178,13 @@ def _free(name: str, taken: Sequence[str]) -> str:
     return name
 
 
+def _used(query: ast.OnDemandQuery) -> list[str]:
+    """The stores that a query names."""
+    named = [query.source, getattr(query.action, "target", None)]
+    named += [one.table for one in below(query) if isinstance(one, ast.InTable)]
+    return list(dict.fromkeys(name for name in named if name is not None))
+
+
 def _places(group: GroupPlan) -> tuple[Place, ...]:
     return tuple(Place(group.name, partition) for partition in range(group.partitions))
 
@@ -202,12 +205,10 @@ def _is_of_all(checked: CheckedOnDemand) -> bool:
     return bool(checked.uses_aggregators or selector.group_by or ordered)
 
 
-def _conjuncts(condition: ast.Expression | None) -> Iterator[ast.Compare]:
-    if isinstance(condition, ast.And):
-        yield from _conjuncts(condition.left)
-        yield from _conjuncts(condition.right)
-    elif isinstance(condition, ast.Compare) and condition.operator is ast.CompareOperator.EQUAL:
-        yield condition
+def _equalities(condition: ast.Expression | None) -> Iterator[ast.Compare]:
+    for one in conjuncts(condition):
+        if isinstance(one, ast.Compare) and one.operator is ast.CompareOperator.EQUAL:
+            yield one
 
 
 def _is_exact(value: ast.Expression) -> bool:
@@ -217,7 +218,7 @@ def _is_exact(value: ast.Expression) -> bool:
 
 def _said(on: ast.Expression | None, key: str) -> ast.Constant | None:
     """The one key whose rows a condition on a table's rows lets pass."""
-    for one in _conjuncts(on):
+    for one in _equalities(on):
         for row, value in ((one.left, one.right), (one.right, one.left)):
             if isinstance(row, ast.Variable) and row.name == key and _is_exact(value):
                 assert isinstance(value, ast.Constant)
@@ -236,7 +237,7 @@ def _meant(checked: CheckedOnDemand, key: str) -> dict[str, ast.Expression]:
     others under no name."""
     target, given = checked.output.name, _given(checked)
     found: dict[str, ast.Expression] = {}
-    for one in _conjuncts(getattr(checked.query.action, "on", None)):
+    for one in _equalities(getattr(checked.query.action, "on", None)):
         for row, value in ((one.left, one.right), (one.right, one.left)):
             if not (isinstance(row, ast.Variable) and (row.source, row.name) == (target, key)):
                 continue

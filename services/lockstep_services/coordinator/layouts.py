@@ -62,8 +62,7 @@ class Layouts:
         same = before.version == wanted.version and before.parallel == wanted.parallel
         if same and before.layout:
             # The same units go on, so they stay cut as they are.
-            kept = before.rules
-            return replace(wanted, layout=before.layout, former=before.former, rules=kept)
+            return replace(wanted, layout=before.layout, former=before.former, rules=before.rules)
         return await self.next(before, wanted)
 
     async def next(self, before: Deployment, wanted: Deployment) -> Deployment:

@@ -21,6 +21,7 @@ from lockstep.plan.fleet.traits import (
     Keyed,
     Trait,
     Whole,
+    cuts_rows,
     declared,
     free_of,
     has_memory,
@@ -80,7 +81,7 @@ def _rate(query: CheckedQuery) -> str | None:
 def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> Trait:
     selector = query.query.selector
     reason = neutral_handlers(stream, checked)
-    if reason is None and (selector.order_by or selector.limit or selector.offset):
+    if reason is None and cuts_rows(selector):
         reason = "'order by', 'limit' and 'offset' look at all rows of a send"
     if reason is not None:
         return Whole(reason)

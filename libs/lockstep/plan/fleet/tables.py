@@ -22,6 +22,7 @@ from lockstep.plan.fleet.traits import (
     Keyed,
     Trait,
     Whole,
+    cuts_rows,
     neutral_handlers,
     streams_of,
     window_of,
@@ -110,7 +111,7 @@ def _slot(query: CheckedQuery, stream: CheckedStream) -> int:
 def _plainness(query: CheckedQuery, checked: CheckedApp) -> str | None:
     """Why its rows hang on more than the event and the tables, if they do."""
     selector = query.query.selector
-    if selector.order_by or selector.limit or selector.offset:
+    if cuts_rows(selector):
         return "'order by', 'limit' and 'offset' look at all rows of a send"
     for stream in streams_of(query):
         call = window_of(stream)

@@ -213,10 +213,11 @@ def counts_sends(query: CheckedQuery) -> bool:
         return True
     if isinstance(query.input, CheckedJoin):
         return query.input.left.input.source == query.input.right.input.source
-    return bool(query.uses_aggregators or selector.group_by or _cuts_rows(selector))
+    return bool(query.uses_aggregators or selector.group_by or cuts_rows(selector))
 
 
-def _cuts_rows(selector: ast.Selector) -> bool:
+def cuts_rows(selector: ast.Selector) -> bool:
+    """Whether it looks at all rows of a send together."""
     return bool(selector.order_by or selector.limit or selector.offset)
 
 
