@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 import numpy as np
@@ -207,6 +207,9 @@ class EncodedEntry:
 
     position: Position
     payload: bytes
+
+    is_made: ClassVar[bool] = False
+    """Its columns are there, and its bytes only when somebody asks for them."""
 
     @cached_property
     def _opened(self) -> tuple[InputHeader | BundleHeader, pa.Buffer]:

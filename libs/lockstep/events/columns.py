@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any, Final
 
@@ -39,6 +39,8 @@ LETTERS: Final[dict[pa.DataType, str]] = {arrow: code for code, arrow in CODES.i
 """The letter of each of Arrow's types that travel."""
 
 _CODE_OF: Final[dict[type, str]] = {str: "s", int: "l", float: "d", bool: "b"}
+_NUMBERS: Final = frozenset({pa.int32(), pa.int64(), pa.float32(), pa.float64()})
+_ONE: Final = np.int32(1)
 _CONVERSION_ERRORS: Final = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 ChunkLengths = npt.NDArray[np.int32]
@@ -105,7 +107,7 @@ class EventColumns:
             keyings=(),
         )
 
-    @property
+    @cached_property
     def is_single(self) -> bool:
         """Each event is a chunk of its own."""
         lengths = self.chunk_lengths
@@ -120,17 +122,19 @@ class EventColumns:
 
     def picked(self, index: npt.NDArray[np.int64], lengths: ChunkLengths) -> EventColumns:
         """Some of the events, in chunks of these lengths."""
-        places = pa.array(index)
         batch, stamps, ids = self.batch, self.timestamps_ms, self.event_ids
+        if batch.num_columns:
+            columns = [_picked(column, index) for column in batch.columns]
+            batch = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
         return EventColumns(
             self.stream,
             self.clock_ms,
             self.has_timestamps,
-            batch.take(places) if batch.num_columns else batch,
+            batch,
             lengths,
             self.constant_ms,
-            None if stamps is None else stamps.take(places),
-            None if ids is None else ids.take(places),
+            None if stamps is None else _picked(stamps, index),
+            None if ids is None else _picked(ids, index),
         )
 
     def to_record(self) -> EventsRecord:
@@ -189,6 +193,21 @@ def column_of(values: npt.NDArray[Any]) -> pa.Array:
     kind = pa.int8() if values.dtype.itemsize == 1 else pa.int64()
     buffer = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(kind, len(values), [None, buffer])
+
+
+def singles(count: int) -> ChunkLengths:
+    """The lengths of so many chunks of one event."""
+    return np.broadcast_to(_ONE, count)
+
+
+def _picked(column: pa.Array, index: npt.NDArray[np.int64]) -> pa.Array:
+    """Some values of a column. NumPy takes numbers in a quarter of the time."""
+    type_ = column.type
+    if type_ not in _NUMBERS or column.null_count or not len(column):
+        return column.take(pa.array(index))
+    values = np.frombuffer(column.buffers()[1], f"i{type_.bit_width // 8}")
+    taken = pa.py_buffer(values[column.offset :].take(index))
+    return pa.Array.from_buffers(type_, len(index), [None, taken])
 
 
 @lru_cache(maxsize=1024)

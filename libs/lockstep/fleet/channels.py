@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,14 @@ import pyarrow as pa
 from lockstep.events import Position, TickRecord, WriteRecord
 from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.codec import EncodedEntry
-from lockstep.events.columns import EventColumns, arrow_schema, column_of, numbers
+from lockstep.events.columns import (
+    ChunkLengths,
+    EventColumns,
+    arrow_schema,
+    column_of,
+    numbers,
+    singles,
+)
 from lockstep.events.outputs import OutputColumns, Places
 from lockstep.fleet.asking import Asking
 from lockstep.fleet.cutting import NONE, Cut, Cutter, Moves
@@ -41,6 +49,12 @@ class Channel:
 
     unit: Unit
     rows: OutputColumns
+
+    @cached_property
+    def events(self) -> EventColumns:
+        """The rows as events, the same ones for all units that read them: those find the keys
+        once."""
+        return _events(self.rows, singles(len(self.rows)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +90,7 @@ class _Rows:
         assert rows.places is not None
         begins = np.flatnonzero(self.begins[start:stop])
         return _Deliveries(
-            _events(rows, np.diff(np.append(begins, len(rows)))),
+            _events(rows, np.diff(np.append(begins, len(rows))).astype(np.int32)),
             rows.places.moments[begins],
             rows.places.clocks[begins],
             rows.ordinals[begins],
@@ -187,12 +201,11 @@ class Merger:
         shares = self._shares[rows.stream]
         share = None
         if shares is not None:
-            events = _events(rows, np.ones(len(rows), np.int64))
-            share = shares(events, rows.ordinals, None if begins.all() else chunks)
+            share = shares(channel.events, rows.ordinals, None if begins.all() else chunks)
         if share is not None:
             rows = _taken(rows, share.index)
             begins = np.zeros(len(rows), np.bool_)
-            begins[share.starts] = True
+            begins[slice(None) if share.starts is None else share.starts] = True
         rank = self._ranks[unit.group.name]
         return _Rows(rows, begins, rank, unit.number * _PARTITIONS_MAX + unit.partition)
 
@@ -229,7 +242,7 @@ class Merger:
         late = [each for each in late if len(each)]
         if not late:
             return moves.rises
-        return np.union1d(moves.rises, moves.behind(np.concatenate(late)))
+        return moves.rises_and(moves.behind(np.concatenate(late)))
 
     def _late(self, events: EventColumns, clocks: Longs) -> npt.NDArray[np.bool_]:
         """Of which deliveries some event is before the clock; `clocks`: what it is there at
@@ -283,10 +296,10 @@ class Merger:
         return made, moments
 
 
-def _events(rows: OutputColumns, lengths: Longs) -> EventColumns:
+def _events(rows: OutputColumns, lengths: ChunkLengths) -> EventColumns:
     """Rows as events: those do not move the clock, which their place tells."""
     times = column_of(rows.timestamps_ms)
-    return EventColumns(rows.stream, 0, False, rows.batch, lengths.astype(np.int32), 0, times)
+    return EventColumns(rows.stream, 0, False, rows.batch, lengths, 0, times)
 
 
 def _taken(rows: OutputColumns, index: Longs) -> OutputColumns:
@@ -306,16 +319,19 @@ def _order(
     cut: Cut, found: Sequence[_Deliveries], owner: Longs, moments: Longs, clocks: Longs
 ) -> Longs:
     numbers = np.concatenate([each.numbers for each in found])
-    ranks = np.array([each.rank for each in found], np.int64)[owner]
-    partitions = np.array([each.partition for each in found], np.int64)[owner]
+    writers = [(each.rank, each.partition) for each in found]
+    places = {writer: place for place, writer in enumerate(sorted(set(writers)))}
+    turns = np.array([places[writer] for writer in writers], np.int64)[owner]
     is_even = moments & 1 == 0
     before = np.where(is_even, clocks, 0)
-    coarse = moments
-    if cut.events is not None:
-        # A stream's receivers have a chunk one after another, and each of them all of it.
-        coarse = cut.coarse(moments)
-        before[~is_even] = np.sign(ranks - cut.feed)[~is_even]
-    return np.lexsort((numbers, partitions, ranks, moments, before, coarse))
+    if cut.events is None:
+        return np.lexsort((numbers, turns, before, moments))
+    ranks = np.array([each.rank for each in found], np.int64)
+    before[~is_even] = np.sign(ranks - cut.feed)[owner][~is_even]
+    if cut.has_singles:
+        return np.lexsort((numbers, turns, before, moments))
+    # A stream's receivers have a chunk one after another, and each of them all of it.
+    return np.lexsort((numbers, turns, moments, before, cut.coarse(moments)))
 
 
 def _joined_moves(owner: Longs, clocks: Longs, moves: int) -> tuple[npt.NDArray[np.bool_], Longs]:

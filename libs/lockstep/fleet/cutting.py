@@ -38,11 +38,21 @@ class Moves:
     firsts: Longs | None
 
     @cached_property
-    def rises(self) -> Longs:
-        """Which of them move it on; the first may."""
+    def _rising(self) -> npt.NDArray[np.bool_]:
         rises = np.ones(len(self.clocks), np.bool_)
         np.greater(self.clocks[1:], self.clocks[:-1], out=rises[1:])
-        return np.flatnonzero(rises)
+        return rises
+
+    @cached_property
+    def rises(self) -> Longs:
+        """Which of them move it on; the first may."""
+        return np.flatnonzero(self._rising)
+
+    def rises_and(self, others: Longs) -> Longs:
+        """Those and others, each once, in order."""
+        found = self._rising.copy()
+        found[others] = True
+        return np.flatnonzero(found)
 
     def moments(self, which: Longs) -> Longs:
         """Where some of them stand."""
@@ -90,6 +100,11 @@ class Cut:
         if self.found is not None:
             return self.found
         return NONE if self.events is None else firsts_of(self.events) * 2 + 1
+
+    @property
+    def has_singles(self) -> bool:
+        """Nothing of the record was sent together."""
+        return isinstance(self.record, EventColumns) and self.record.is_single
 
     def coarse(self, moments: Longs) -> Longs:
         """Moments of chunks instead of events: what was sent together is not told apart."""
@@ -150,10 +165,7 @@ class Cutter:
             return Cut(clock_ms, record, record, place, moves=moves, whole=record)
         if not len(share.index):
             return Cut(clock_ms, record, moves=moves)
-        if chunks is None:
-            events = record.picked(share.index, np.ones(len(share.index), np.int32))
-            return Cut(clock_ms, record, events, place, share.index * 2 + 1, moves)
-        events = record.picked(share.index, share.lengths.astype(np.int32))
+        events = record.picked(share.index, share.lengths)
         return Cut(clock_ms, record, events, place, share.firsts * 2 + 1, moves)
 
 

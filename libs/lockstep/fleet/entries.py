@@ -4,6 +4,7 @@ written only when somebody asks for them."""
 from __future__ import annotations
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ Looked = EventColumns | TickRecord | WriteRecord | Bundle
 
 class MadeEntry(EncodedEntry):
     """What stands at a position, as it was made."""
+
+    is_made: ClassVar[bool] = True
 
     def __init__(self, position: Position, made: Looked) -> None:
         vars(self)["position"] = position

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from lockstep.events import LogEntry, OutputId, OutputRow, Position, WriteRecord
 from lockstep.events.codec import EncodedEntry
@@ -216,18 +217,40 @@ def _numbered(columns: Sequence[OutputColumns], units: Sequence[int]) -> tuple[O
     """The same rows with the ordinals that they have together; `units`: whose each of them is."""
     if not columns:
         return ()
-    positions = np.concatenate([each.positions for each in columns])
     if len({*units}) == len(units):
-        # Unit by unit they are in order already: a stable sort merges what is sorted.
-        order = np.argsort(positions, kind="stable")
-    else:
-        owners = np.repeat(units, [len(each) for each in columns])
-        ordinals = np.concatenate([each.ordinals for each in columns])
-        order = np.lexsort((ordinals, owners, positions))
+        return _in_turn(columns)
+    positions = np.concatenate([each.positions for each in columns])
+    owners = np.repeat(units, [len(each) for each in columns])
+    ordinals = np.concatenate([each.ordinals for each in columns])
+    order = np.lexsort((ordinals, owners, positions))
     together = np.empty(len(order), np.int64)
     together[order] = numbers_within(positions[order])
     ends = np.cumsum([len(each) for each in columns])[:-1]
+    return _with_ordinals(columns, np.split(together, ends))
+
+
+def _in_turn(columns: Sequence[OutputColumns]) -> tuple[OutputColumns, ...]:
+    """Of units each of which has its rows in order: at a position those of the first stand first,
+    and so on."""
+    positions = np.unique(np.concatenate([_each_once(each.positions) for each in columns]))
+    taken, ordinals = np.zeros(len(positions), np.int64), []
+    for each in columns:
+        starts = np.searchsorted(each.positions, positions)
+        counts = np.searchsorted(each.positions, positions, "right") - starts
+        ordinals.append(np.arange(len(each)) - np.repeat(starts - taken, counts))
+        taken += counts
+    return _with_ordinals(columns, ordinals)
+
+
+def _each_once(ascending: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    begins = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
+    return ascending[np.flatnonzero(begins)]
+
+
+def _with_ordinals(
+    columns: Sequence[OutputColumns], ordinals: Sequence[npt.NDArray[np.int64]]
+) -> tuple[OutputColumns, ...]:
     return tuple(
         replace(each, ordinals=own, places=None)
-        for each, own in zip(columns, np.split(together, ends), strict=True)
+        for each, own in zip(columns, ordinals, strict=True)
     )

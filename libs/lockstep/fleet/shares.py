@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.events.columns import EventColumns, Keyings
+from lockstep.events.columns import ChunkLengths, EventColumns, Keyings, singles
 from lockstep.fleet.keys import NO_GROUP, Groups
 from lockstep.fleet.units import Unit
 from lockstep.plan.fleet import Feed, Routing, Together
@@ -25,20 +25,22 @@ Mask = npt.NDArray[np.bool_]
 @dataclass(frozen=True, eq=False)
 class Share:
     """The places of a unit's events in order of delivery, and where among these each delivery
-    begins."""
+    begins; None: each is a delivery of its own."""
 
     index: Longs
-    starts: Longs
+    starts: Longs | None
 
     @property
-    def lengths(self) -> Longs:
+    def lengths(self) -> ChunkLengths:
         """Of the deliveries."""
-        return np.diff(np.append(self.starts, len(self.index)))
+        if self.starts is None:
+            return singles(len(self.index))
+        return np.diff(np.append(self.starts, len(self.index))).astype(np.int32)
 
     @property
     def firsts(self) -> Longs:
         """The place of the first event of each delivery."""
-        return self.index[self.starts]
+        return self.index if self.starts is None else self.index[self.starts]
 
 
 class Shares(Protocol):
@@ -103,7 +105,7 @@ class _ByKey:
         if (self._by_runs or chunks is None) and len(index) == len(groups):
             return None
         if chunks is None:
-            return Share(index, np.arange(len(index), dtype=np.int64))
+            return Share(index, None)
         if not self._by_runs:
             return _by_keys(index, self._groups.codes(events, index), chunks)
         keyless = groups == NO_GROUP
@@ -119,10 +121,10 @@ class _ByKey:
         return groups is not None and not self._is_own(groups).any()
 
 
-def _runs(index: Longs, keyless: Mask | None, chunks: Longs | None) -> Longs:
+def _runs(index: Longs, keyless: Mask | None, chunks: Longs | None) -> Longs | None:
     """Where among the events at `index` runs begin."""
     if chunks is None:
-        return np.arange(len(index), dtype=np.int64)
+        return None
     rank = index if keyless is None else np.cumsum(~keyless)[index]
     begins = np.ones(len(index), np.bool_)
     begins[1:] = (np.diff(rank) != 1) | (np.diff(chunks[index]) != 0)

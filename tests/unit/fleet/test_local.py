@@ -10,10 +10,11 @@ import pytest
 from lockstep.events import EventsRecord, InputEvent, LogEntry, WriteRecord
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.fleet import entries
 from lockstep.fleet.local import FleetExecutor
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan, plan_of
-from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan
+from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan, fleet_of
 from tests.unit.fleet.fleets import fleet
 
 
@@ -95,3 +96,31 @@ def test_a_write_comes_behind_the_rows_of_its_position() -> None:
         found = executor.run_slice(log)
         assert [each.rows_changed for each in found.writes] == [1]
         assert values(found.rows) == [(2, 0, ("a",))]
+
+
+@pytest.mark.parametrize("clock", ["", "@app:playback "])
+def test_units_of_one_process_write_no_bytes_for_each_other(
+    clock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a unit folds was made of columns and is read as columns."""
+    text = (
+        f"{clock}define stream S (k string, v int); partition with (k of S) begin"
+        " from S#window.length(2) select k, sum(v) as t insert into Out; end;"
+    )
+    plan = plan_of(text)
+    executor = FleetExecutor(fleet_of(plan, 3), ColumnarExecutor)
+    executor.run_slice([_sent(1)])  # the first entry tells the clock
+    monkeypatch.setattr(entries, "encode_bundle", pytest.fail)
+    monkeypatch.setattr(entries, "encode_record", pytest.fail)
+    whole = ReferenceExecutor(plan)
+    whole.run_slice([_sent(1)])
+    found = executor.run_slice([_sent(2), _sent(3)])
+    assert sorted(row.data for row in found.rows) == sorted(
+        row.data for row in whole.run_slice([_sent(2), _sent(3)]).rows
+    )
+
+
+def _sent(position: int) -> LogEntry:
+    """Events of many keys, each sent by itself with its time."""
+    chunks = tuple((InputEvent(1_000 * position + n, (f"key{n % 7}", n)),) for n in range(20))
+    return LogEntry(position, EventsRecord("S", 1_000 * position, chunks, has_timestamps=True))

@@ -166,7 +166,10 @@ def _move_walls(reading: _Reading, clocks_ms: Sequence[int], moments: Longs) -> 
 
 def _is_plain(reading: _Reading, entry: EncodedEntry) -> bool:
     """Whether an entry's events have the exact types of their stream, each in a chunk of its own
-    and with its own time: they wait then. Whatever this does it does for every record."""
+    and with its own time: they wait then. Whatever this does it does for every record. An entry
+    without bytes has no header, and to write them only for that costs more than it saves."""
+    if entry.is_made:
+        return False
     header = entry.header
     if not isinstance(header, EventsHeader) or header.chunks != 1:
         return False
