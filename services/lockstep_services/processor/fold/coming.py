@@ -50,6 +50,9 @@ class Coming:
         self._size = size
         self._settings = site.settings.processor
         self._rests = False
+        self.saw_the_end = False
+        """Nothing stood behind what was read last, as far as its size tells: a read gives what is
+        there, up to its limits."""
         self._away_ms = 0
         self._resumed = asyncio.Event()
 
@@ -132,12 +135,13 @@ class Coming:
 
     async def _read(self, position: Position) -> Sequence[EncodedEntry]:
         log, wait_ms = self._site.input, self._patience_ms()
+        max_records = min(self._size.records_to_read, READ_MAX_RECORDS)
+        max_bytes = self._settings.slice_max_bytes
         entries = await log.read_encoded(
-            position,
-            max_records=min(self._size.records_to_read, READ_MAX_RECORDS),
-            max_bytes=self._settings.slice_max_bytes,
-            wait_ms=wait_ms,
+            position, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
         )
+        read_bytes = sum(len(entry.payload) for entry in entries)
+        self.saw_the_end = 0 < len(entries) < max_records and 2 * read_bytes < max_bytes
         first = await begins_beyond(log, position, entries)
         if first is not None:
             raise TrimmedAwayError(

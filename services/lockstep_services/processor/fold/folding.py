@@ -189,6 +189,8 @@ class FoldLoop:
         own = max(events // self._partitions, len(entries))
         self._size.took(took_ms, own, has_more=has_more)
         self._reach.log_end = max(self._reach.log_end, result.position)
+        if not has_more and self._coming.saw_the_end:
+            self._reach.end_read = result.position
         if result.writes:
             self.on_writes(result.writes)
         if result.rows:

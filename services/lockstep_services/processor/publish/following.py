@@ -84,9 +84,12 @@ class FollowLoop:
 
     @property
     def _is_at_rest(self) -> bool:
-        """Nothing was folded since the last look, and nothing was left to fold then."""
+        """Nothing was folded since the last look, and nothing was left to fold then. Who leads
+        need not look: its reader says as much of the one log that it would look at."""
         position, reach = self._running.engine.position, self._reach
-        return position == self._looked_at == reach.log_end and reach.folding_since_ms is None
+        known = (self._looked_at, reach.end_read) if self._lead.is_active else (self._looked_at,)
+        is_at_end = position in known and position == reach.log_end
+        return is_at_end and reach.folding_since_ms is None
 
     @property
     def _is_resting(self) -> bool:

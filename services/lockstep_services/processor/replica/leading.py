@@ -109,7 +109,8 @@ class Reach:
     """Where a replica stands in the input log; `goal` is the log's end when it began. `ended` rings
     when the units of another layout go on behind what it has folded; `folded` with each slice.
     `events`, `rows`: what has come of each input stream, and what each query gave, lately.
-    `took_more`: it has folded more than ticks."""
+    `took_more`: it has folded more than ticks. `end_read`: where the log ended when it was read
+    last, if that is folded."""
 
     site: Site
     running: Running
@@ -118,6 +119,7 @@ class Reach:
     goal: Position
     log_end: Position
     behind: Behind = field(default_factory=Behind)
+    end_read: Position = 0
     folding_since_ms: int | None = None
     took_more: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)

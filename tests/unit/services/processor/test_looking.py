@@ -11,7 +11,11 @@ import pytest
 from lockstep.bus import OutputTail
 from lockstep.clock import VirtualClock
 from lockstep.settings import load_settings
-from lockstep_services.processor.publish.following import FULL_SHARE, FollowLoop
+from lockstep_services.processor.publish.following import (
+    FULL_SHARE,
+    QUIET_LOOK_MS,
+    FollowLoop,
+)
 from lockstep_services.processor.replica.looking import APART_MS, LookPace
 
 REPLICAS = 1_000
@@ -75,3 +79,48 @@ async def test_who_holds_back_much_looks_at_once(share: int, waits: bool) -> Non
     await clock.advance_ms(1)
     await looking
     assert logs.looks_ms == [100 * APART_MS if waits else 0]
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+async def test_who_leads_and_read_to_the_end_does_not_look(is_active: bool) -> None:
+    """Of a thousand busy apps each look would be a request for every event. A standby looks: the
+    end of the output log is nothing that its reader tells."""
+    clock = VirtualClock(1_000_000)
+    logs, looks = Logs(clock), LookPace()
+    site: Any = SimpleNamespace(
+        clock=clock, settings=load_settings({}), looks=looks, output=logs, input=logs,
+        name=None, others=list,
+    )  # fmt: skip
+    engine = SimpleNamespace(outbox=Outbox(), position=7)
+    reach = SimpleNamespace(
+        behind=SimpleNamespace(saw=lambda *_: None), log_end=7, end_read=7, may_fold=True,
+        folding_since_ms=None, folded=asyncio.Event(),
+    )  # fmt: skip
+    replica: Any = SimpleNamespace(
+        site=site, lead=SimpleNamespace(is_active=is_active, epoch=1), reach=reach,
+        published=SimpleNamespace(saw=lambda _: None, last_id=None),
+        trouble=SimpleNamespace(text=None),
+        running=SimpleNamespace(engine=engine, is_settled=True, generation=None),
+    )  # fmt: skip
+    following = FollowLoop(replica, lambda _: None)
+    following._looked_ms = clock.monotonic_ms()  # once, when there was nothing
+
+    running = asyncio.ensure_future(following.run())
+    await clock.advance_ms(QUIET_LOOK_MS - 1)
+    assert bool(logs.looks_ms) is not is_active
+    if is_active:
+        # What is there and was not read is no end.
+        reach.log_end = 9
+        reach.folded.set()
+        await clock.advance_ms(QUIET_LOOK_MS)
+        assert logs.looks_ms
+    running.cancel()
+
+
+class Outbox:
+    """Nothing waits in it."""
+
+    is_empty = True
+
+    def __len__(self) -> int:
+        return 0

@@ -75,6 +75,21 @@ async def test_who_is_at_rest_waits_longer_until_something_comes() -> None:
     assert log.waits[5:] == [QUIET_WAIT_MS]
 
 
+async def test_a_reader_knows_when_it_is_at_the_end() -> None:
+    """A read that its limits cut short says nothing of what is behind it."""
+    log, engine = Log(), SimpleNamespace(position=0, next_due_ms=None)
+    coming = fold_loop(log, engine)._coming
+    tick = encode_record(TickRecord(5))
+    for count, is_end in [(0, False), (3, True), (coming._size.records_to_read, False)]:
+        log.entries = [EncodedEntry(at, tick) for at in range(1, count + 1)]
+        await coming.next(0)
+        assert coming.saw_the_end is is_end
+    large = b"\0" * coming._settings.slice_max_bytes
+    log.entries = [EncodedEntry(1, large)]
+    await coming.next(0)
+    assert not coming.saw_the_end
+
+
 async def test_a_long_wait_ends_with_a_pause() -> None:
     """The state may be another one since, whose timer is due sooner."""
     log, engine = Log(), SimpleNamespace(position=0, next_due_ms=None)
