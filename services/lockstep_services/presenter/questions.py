@@ -7,7 +7,7 @@ none), so asking again after a leader was lost is harmless.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -152,19 +152,22 @@ class Questions:
             return _accepted(refusal_of(error))
         if not asked.gathered:
             return await self._ask_places(view, question, asked.places)
-        found = {
-            one.table: await self._ask_places(
-                view, OnDemandQuestion(one.query, question.request_id), one.places
-            )
+        answers = await all_at_once(
+            self._ask_places(view, OnDemandQuestion(one.query, question.request_id), one.places)
             for one in asked.gathered
-        }
-        return await answer_of_all(view.fleet, question.query, found)
+        )
+        tables = [one.table for one in asked.gathered]
+        return await answer_of_all(
+            view.fleet, question.query, dict(zip(tables, answers, strict=True))
+        )
 
     async def _ask_places(
         self, view: AppView, question: OnDemandQuestion, places: Sequence[Place]
     ) -> OnDemandAnswer:
         keys = {Place(unit.group.name, unit.partition): unit.key for unit in view.cut}
-        found = [await self._ask_unit(view.name, keys[place], question) for place in places]
+        found = await all_at_once(
+            self._ask_unit(view.name, keys[place], question) for place in places
+        )
         return found[0] if len(found) == 1 else together(found)
 
     async def _ask_unit(self, app: str, unit: str, question: OnDemandQuestion) -> OnDemandAnswer:
@@ -192,6 +195,19 @@ class Questions:
         except UnavailableError:
             return OnDemandAnswer(error=f"no processor leads '{app}' right now")
         return msgspec.json.decode(raw, type=OnDemandAnswer)
+
+
+async def all_at_once(
+    asking: Iterable[Coroutine[Any, Any, OnDemandAnswer]],
+) -> list[OnDemandAnswer]:
+    """The answers in the order of the questions. The first that is refused ends the others: who
+    asks learns of it at once."""
+    waiting = [asyncio.ensure_future(one) for one in asking]
+    try:
+        return await asyncio.gather(*waiting)
+    finally:
+        for one in waiting:
+            one.cancel()
 
 
 async def answer_of_all(
