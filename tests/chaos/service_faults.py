@@ -20,7 +20,9 @@ ASKED_AGAIN_S = 0.2
 
 @fault("kill-active", copies=6)
 async def kill_active(scene: Scene) -> None:
-    """SIGKILL for the leading processor; how long until the next one's rows is the failover."""
+    """SIGKILL for the leading processor; how long until the next one's rows is the failover. It
+    waits for a bus that is still choosing its leaders, or the failover would be that of both."""
+    await scene.is_steady()
     active = await scene.active()
     epoch, killed_ms = scene.archive.epoch, CLOCK.monotonic_ms()
     await scene.site.kill(active)
