@@ -20,9 +20,9 @@ CLOCK = SystemClock()
 LEADER_LIMIT_MS = 60_000
 POLL_S = 0.05
 STEADY_MS = 3_000
-NODES = "/v1/nodes/"
 STEADY_WITHIN_MS = 30_000
 PAUSE_MS = 250
+NODES = "/v1/nodes/"
 
 
 @dataclass

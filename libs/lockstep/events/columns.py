@@ -40,7 +40,6 @@ LETTERS: Final[dict[pa.DataType, str]] = {arrow: code for code, arrow in CODES.i
 
 _CODE_OF: Final[dict[type, str]] = {str: "s", int: "l", float: "d", bool: "b"}
 _NUMBERS: Final = frozenset({pa.int32(), pa.int64(), pa.float32(), pa.float64()})
-_ONE: Final = np.int32(1)
 _CONVERSION_ERRORS: Final = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 ChunkLengths = npt.NDArray[np.int32]
@@ -123,14 +122,11 @@ class EventColumns:
     def picked(self, index: npt.NDArray[np.int64], lengths: ChunkLengths) -> EventColumns:
         """Some of the events, in chunks of these lengths."""
         batch, stamps, ids = self.batch, self.timestamps_ms, self.event_ids
-        if batch.num_columns:
-            columns = [_picked(column, index) for column in batch.columns]
-            batch = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
         return EventColumns(
             self.stream,
             self.clock_ms,
             self.has_timestamps,
-            batch,
+            taken(batch, index),
             lengths,
             self.constant_ms,
             None if stamps is None else _picked(stamps, index),
@@ -197,17 +193,24 @@ def column_of(values: npt.NDArray[Any]) -> pa.Array:
 
 def singles(count: int) -> ChunkLengths:
     """The lengths of so many chunks of one event."""
-    return np.broadcast_to(_ONE, count)
+    return np.broadcast_to(np.int32(1), count)
+
+
+def taken(batch: pa.RecordBatch, index: npt.NDArray[np.int64]) -> pa.RecordBatch:
+    """Some rows of a batch; of one without columns nothing is taken."""
+    if not batch.num_columns:
+        return batch
+    columns = [_picked(column, index) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _picked(column: pa.Array, index: npt.NDArray[np.int64]) -> pa.Array:
-    """Some values of a column. NumPy takes numbers in a quarter of the time."""
-    type_ = column.type
-    if type_ not in _NUMBERS or column.null_count or not len(column):
+    """Some values of a column. NumPy takes numbers in a quarter of the time; their bits are taken
+    as whole numbers."""
+    if column.type not in _NUMBERS or column.null_count:
         return column.take(pa.array(index))
-    values = np.frombuffer(column.buffers()[1], f"i{type_.bit_width // 8}")
-    taken = pa.py_buffer(values[column.offset :].take(index))
-    return pa.Array.from_buffers(type_, len(index), [None, taken])
+    values = pa.py_buffer(numbers(column).take(index))
+    return pa.Array.from_buffers(column.type, len(index), [None, values])
 
 
 @lru_cache(maxsize=1024)

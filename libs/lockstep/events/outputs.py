@@ -213,9 +213,14 @@ def last_id(rows: Sequence[OutputRow]) -> OutputId:
     return rows.last_id if isinstance(rows, RowsOfColumns) else rows[-1].id
 
 
+def firsts_within(positions: Longs) -> Longs:
+    """Where the first of equal positions stand, which stand side by side."""
+    return np.flatnonzero(np.append(True, positions[1:] != positions[:-1])[: len(positions)])
+
+
 def numbers_within(positions: Longs) -> Longs:
     """0, 1, 2 … among equal positions, which stand side by side."""
-    firsts = np.flatnonzero(np.append(True, positions[1:] != positions[:-1])[: len(positions)])
+    firsts = firsts_within(positions)
     lengths = np.diff(np.append(firsts, len(positions)))
     return np.arange(len(positions), dtype=np.int64) - np.repeat(firsts, lengths)
 

@@ -26,6 +26,7 @@ from lockstep.events.columns import (
     column_of,
     numbers,
     singles,
+    taken,
 )
 from lockstep.events.outputs import OutputColumns, Places
 from lockstep.fleet.asking import Asking
@@ -303,14 +304,14 @@ def _events(rows: OutputColumns, lengths: ChunkLengths) -> EventColumns:
 
 
 def _taken(rows: OutputColumns, index: Longs) -> OutputColumns:
-    places, batch = rows.places, rows.batch
+    places = rows.places
     assert places is not None
     return replace(
         rows,
         positions=rows.positions[index],
         ordinals=rows.ordinals[index],
         timestamps_ms=rows.timestamps_ms[index],
-        batch=batch.take(pa.array(index)) if batch.num_columns else batch,
+        batch=taken(rows.batch, index),
         places=Places(*(each[index] for each in places)),
     )
 
@@ -324,14 +325,13 @@ def _order(
     turns = np.array([places[writer] for writer in writers], np.int64)[owner]
     is_even = moments & 1 == 0
     before = np.where(is_even, clocks, 0)
-    if cut.events is None:
-        return np.lexsort((numbers, turns, before, moments))
-    ranks = np.array([each.rank for each in found], np.int64)
-    before[~is_even] = np.sign(ranks - cut.feed)[owner][~is_even]
-    if cut.has_singles:
-        return np.lexsort((numbers, turns, before, moments))
-    # A stream's receivers have a chunk one after another, and each of them all of it.
-    return np.lexsort((numbers, turns, moments, before, cut.coarse(moments)))
+    coarse = moments
+    if cut.events is not None:
+        # A stream's receivers have a chunk one after another, and each of them all of it.
+        coarse = cut.coarse(moments)
+        ranks = np.array([each.rank for each in found], np.int64)
+        before[~is_even] = np.sign(ranks - cut.feed)[owner][~is_even]
+    return np.lexsort((numbers, turns, moments, before, coarse))
 
 
 def _joined_moves(owner: Longs, clocks: Longs, moves: int) -> tuple[npt.NDArray[np.bool_], Longs]:

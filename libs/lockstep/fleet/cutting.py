@@ -18,7 +18,7 @@ from lockstep.events import Position, WriteRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.columns import EventColumns, numbers
 from lockstep.fleet.asking import Asking
-from lockstep.fleet.entries import Looked, MadeEntry
+from lockstep.fleet.entries import Looked
 from lockstep.fleet.shares import Shares, shares_of
 from lockstep.fleet.units import Unit
 
@@ -101,14 +101,11 @@ class Cut:
             return self.found
         return NONE if self.events is None else firsts_of(self.events) * 2 + 1
 
-    @property
-    def has_singles(self) -> bool:
-        """Nothing of the record was sent together."""
-        return isinstance(self.record, EventColumns) and self.record.is_single
-
     def coarse(self, moments: Longs) -> Longs:
         """Moments of chunks instead of events: what was sent together is not told apart."""
         assert isinstance(self.record, EventColumns)
+        if self.record.is_single:
+            return moments
         firsts = firsts_of(self.record)
         chunks = np.searchsorted(firsts, moments >> 1, side="right") - 1
         return firsts[chunks] * 2 + (moments & 1)
@@ -136,7 +133,7 @@ class Cutter:
     def cut_entry(self, entry: EncodedEntry) -> Cut:
         """A unit's own of the record of an entry. What is not the unit's is not decoded, where the
         record itself says whose its events are."""
-        header = None if isinstance(entry, MadeEntry) else entry.header
+        header = None if entry.is_made else entry.header
         if isinstance(header, EventsHeader) and not (self._is_playback and header.has_timestamps):
             _, shares = self._feeds.get(header.stream, NOT_READ)
             if shares is not None and shares.has_none(header.keyings):

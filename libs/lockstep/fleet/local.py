@@ -12,7 +12,13 @@ import numpy.typing as npt
 
 from lockstep.events import LogEntry, OutputId, OutputRow, Position, WriteRecord
 from lockstep.events.codec import EncodedEntry
-from lockstep.events.outputs import OutputColumns, RowsOfColumns, in_columns, numbers_within
+from lockstep.events.outputs import (
+    OutputColumns,
+    RowsOfColumns,
+    firsts_within,
+    in_columns,
+    numbers_within,
+)
 from lockstep.execute.contract import Executor, SliceResult, WriteOutcome, WriteProblem
 from lockstep.execute.encoding import encoded
 from lockstep.execute.joining import joined_snapshots
@@ -232,7 +238,8 @@ def _numbered(columns: Sequence[OutputColumns], units: Sequence[int]) -> tuple[O
 def _in_turn(columns: Sequence[OutputColumns]) -> tuple[OutputColumns, ...]:
     """Of units each of which has its rows in order: at a position those of the first stand first,
     and so on."""
-    positions = np.unique(np.concatenate([_each_once(each.positions) for each in columns]))
+    found = [each.positions[firsts_within(each.positions)] for each in columns]
+    positions = np.unique(np.concatenate(found))
     taken, ordinals = np.zeros(len(positions), np.int64), []
     for each in columns:
         starts = np.searchsorted(each.positions, positions)
@@ -240,11 +247,6 @@ def _in_turn(columns: Sequence[OutputColumns]) -> tuple[OutputColumns, ...]:
         ordinals.append(np.arange(len(each)) - np.repeat(starts - taken, counts))
         taken += counts
     return _with_ordinals(columns, ordinals)
-
-
-def _each_once(ascending: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    begins = np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
-    return ascending[np.flatnonzero(begins)]
 
 
 def _with_ordinals(
