@@ -48,7 +48,7 @@ from tests.bench.siddhi.engine import NoSiddhiError
 from tests.bench.siddhi.run import siddhi_figures
 from tests.bench.suite import suite_figures, volume_figures
 from tests.bench.tracing import tracing_figures
-from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, owned, slices_of
+from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, owned, run_all, slices_of
 
 EVENTS = 1_000_000
 VOLUME_EVENTS = 10_000_000
@@ -75,8 +75,8 @@ def seconds_of(executor: Executor, slices: Sequence[Sequence[EncodedEntry]]) -> 
     """(wall seconds, rows) of folding slices; rows are counted as columns."""
     rows = 0
     begun = time.perf_counter()
-    for each in slices:
-        rows += len(executor.run_encoded(each).rows)
+    for result in run_all(executor, slices):
+        rows += len(result.rows)
     return time.perf_counter() - begun, rows
 
 

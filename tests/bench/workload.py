@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from lockstep.events import StreamSchema
 from lockstep.events.codec import EncodedEntry, Index, encode_batch
+from lockstep.execute.contract import Executor, LooksAhead, SliceResult
 from lockstep.execute.spark import SparkExecutor
 from lockstep.plan import plan_of
 from lockstep.settings import load_settings
@@ -65,6 +66,15 @@ def owned(text: str) -> SparkExecutor:
     take snapshots between slices, which stops a large state for a second, again and again."""
     settings = load_settings({})
     return SparkExecutor(plan_of(text), base_max_bytes=settings.processor.rebuild_max_bytes)
+
+
+def run_all(executor: Executor, slices: Sequence[Sequence[EncodedEntry]]) -> Iterator[SliceResult]:
+    """Folds slices as a processor that is behind its log does: it says what comes next."""
+    looking = executor if isinstance(executor, LooksAhead) else None
+    for each, following in zip(slices, [*slices[1:], ()], strict=True):
+        if looking is not None:
+            looking.expect(following)
+        yield executor.run_encoded(each)
 
 
 def slices_of(entries: Sequence[EncodedEntry], records: int) -> list[Sequence[EncodedEntry]]:

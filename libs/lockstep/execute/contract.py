@@ -152,6 +152,15 @@ class TakesBases(Protocol):
 
 
 @runtime_checkable
+class LooksAhead(Protocol):
+    """An executor that gets ready for what comes next while it folds."""
+
+    def expect(self, entries: Sequence[EncodedEntry]) -> None:
+        """What follows the next slice, unless something else comes: whatever can be done for it is
+        done while that slice is folded. It changes no result, and does not wait for anything."""
+
+
+@runtime_checkable
 class LivesElsewhere(Protocol):
     """An executor whose state is in a process that others may end when nothing is asked of it."""
 

@@ -25,7 +25,7 @@ from lockstep.execute.contract import Executor
 from lockstep.execute.spark import close_slices
 from lockstep.plan import plan_of
 from tests.bench.nexmark.generator import ROUND_EVENTS, SCHEMA, NexmarkLog, Round, rounds
-from tests.bench.workload import numpy_seconds, owned
+from tests.bench.workload import numpy_seconds, owned, run_all
 
 QUERIES: Final = Path(__file__).with_name("queries")
 SLICE_ROUNDS: Final = 100
@@ -142,8 +142,8 @@ def _table(parts: Sequence[OutputColumns], stream: str, like: pa.Table) -> pa.Ta
 
 def folded(executor: Executor, log: Sequence[Sequence[EncodedEntry]]) -> Iterator[OutputColumns]:
     """Folds all slices; gives what comes out."""
-    for entries in log:
-        yield from in_columns(executor.run_encoded(entries).rows).columns
+    for result in run_all(executor, log):
+        yield from in_columns(result.rows).columns
 
 
 def answer_of(

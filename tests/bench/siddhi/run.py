@@ -36,7 +36,7 @@ from tests.bench.siddhi.engine import (
     compile_driver,
     siddhi,
 )
-from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, owned, slices_of
+from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, owned, run_all, slices_of
 
 TOGETHER: Final = 1_000
 SLICE_EVENTS: Final = 500_000
@@ -66,8 +66,8 @@ class Both:
     def _folded(self, slices: Slices) -> Taken:
         rows = 0
         begun = time.perf_counter()
-        for each in slices:
-            parts = in_columns(self.own.run_encoded(each).rows).columns
+        for result in run_all(self.own, slices):
+            parts = in_columns(result.rows).columns
             rows += sum(part.batch.num_rows for part in parts if part.stream == OUT)
         return Taken(time.perf_counter() - begun, rows)
 

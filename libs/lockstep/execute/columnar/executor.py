@@ -32,6 +32,7 @@ from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.rounds import GoesOn
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.execute.columnar.slices import read_slice
+from lockstep.execute.columnar.together import Together
 from lockstep.execute.contract import QueryWork, SliceResult
 from lockstep.execute.encoding import encoded
 from lockstep.execute.following import joined_results
@@ -56,6 +57,19 @@ class NotColumnar(Exception):
 def lowering_of(plan: AppPlan) -> Lowering:
     """What becomes of each query of a plan."""
     return lower(plan, StringPool(), fresh_states(plan))
+
+
+def _positions_of(entries: Sequence[EncodedEntry] | Together) -> list[Position]:
+    if isinstance(entries, Together):
+        positions: list[Position] = entries.positions.tolist()
+        return positions
+    return [entry.position for entry in entries]
+
+
+def _first_ms(entries: Sequence[EncodedEntry] | Together) -> int:
+    if isinstance(entries, Together):
+        return int(entries.clocks_ms[0])
+    return entries[0].header.clock_ms
 
 
 class ColumnarExecutor:
@@ -137,10 +151,10 @@ class ColumnarExecutor:
         """Encodes and folds entries."""
         return self.run_encoded(encoded(entries, self.plan.checked.streams))
 
-    def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
-        """Folds entries; writes between them by the reference."""
+    def run_encoded(self, entries: Sequence[EncodedEntry] | Together) -> SliceResult:
+        """Folds entries, which may be read already; writes between them by the reference."""
         self._is_fresh = False
-        if not any(entry.is_write for entry in entries):
+        if isinstance(entries, Together) or not any(entry.is_write for entry in entries):
             return self._run(entries)
         parts = groupby(entries, key=lambda entry: entry.is_write)
         runs = [(writes, list(part)) for writes, part in parts]
@@ -156,7 +170,7 @@ class ColumnarExecutor:
         self.restore(reference.snapshot())
         return result
 
-    def _run(self, entries: Sequence[EncodedEntry]) -> SliceResult:
+    def _run(self, entries: Sequence[EncodedEntry] | Together) -> SliceResult:
         """Unfit, and Suspected where an event may go over a limit."""
         if not entries:
             return SliceResult(self._position, (), (), self._due_ms(), clock_ms=self._clock.now)
@@ -171,12 +185,12 @@ class ColumnarExecutor:
             )  # fmt: skip
             self._plain = frozenset(self.plan.checked.tables)
             self.restore(self.snapshot())
-        for entry in entries:
-            if entry.position <= self._position:
-                raise ValueError(f"position {entry.position} is not behind {self._position}")
-            self._position = entry.position
+        for position in _positions_of(entries):
+            if position <= self._position:
+                raise ValueError(f"position {position} is not behind {self._position}")
+            self._position = position
         if not self._started:
-            self._start(entries[0])
+            self._start(_first_ms(entries))
         found = read_slice(entries, self._clock, self.plan.checked.streams, self._seen)
         try:
             self.exported = self._folding.run(found)
@@ -200,11 +214,9 @@ class ColumnarExecutor:
     def _due_ms(self) -> int | None:
         return self._folding.due_ms(is_playback=self._clock.is_playback)
 
-    def _start(self, first: EncodedEntry) -> None:
+    def _start(self, first_ms: int) -> None:
         self._started = True
-        clock_ms = self._start_ms
-        if clock_ms is None:
-            clock_ms = first.header.clock_ms
+        clock_ms = first_ms if self._start_ms is None else self._start_ms
         self._clock.wall = max(self._clock.wall, clock_ms)
         if not self._clock.is_playback:
             self._clock.now = self._clock.wall

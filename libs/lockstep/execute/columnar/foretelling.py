@@ -9,6 +9,7 @@ from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import Unit
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar.sharing import Item
+from lockstep.execute.columnar.together import Together
 from lockstep.plan import AppPlan, PlanNode, QueryNode
 from lockstep.tables.columns import TableUnit, can_foretell
 from lockstep.tables.foretelling import ForetoldWrites, foretold_writer
@@ -89,6 +90,8 @@ def _prophecy(
         return None
 
 
-def brings_any(entries: Sequence[EncodedEntry], streams: frozenset[str]) -> bool:
+def brings_any(entries: Sequence[EncodedEntry] | Together, streams: frozenset[str]) -> bool:
     """Whether entries have events of some of these streams."""
+    if isinstance(entries, Together):
+        return not streams.isdisjoint(entries.batches)
     return bool(streams) and any(streams.intersection(entry.streams) for entry in entries)

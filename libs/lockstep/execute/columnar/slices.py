@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +19,10 @@ from lockstep.columns.moves import Clock, Moves
 from lockstep.columns.order import Order
 from lockstep.events import AttributeType, Position, StreamSchema
 from lockstep.events.bundles import STAYS, Bundle
-from lockstep.events.codec import EncodedEntry, EventsHeader
+from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import EventColumns, arrow_schema, numbers
 from lockstep.execute.columnar import slices_kernel as kernel
+from lockstep.execute.columnar.together import Gathered, Together, plain_header
 from lockstep.execute.reference.deduplication import SeenIds
 
 
@@ -66,19 +66,8 @@ class _Part:
     now: Longs
 
 
-_TIMES_ALONE: Final = ("timestamp",)
 _Events = tuple[pa.RecordBatch, Times, Longs]
 """A batch in the exact types of its stream, timestamps, and lengths of chunks, which may be 0."""
-
-
-@dataclass(slots=True)
-class _Plain:
-    """Records of single events, each with a time of its own, as nearly all are: they wait until
-    they are read together, since some hold few events. `firsts`: the moment of each record."""
-
-    headers: list[EventsHeader] = field(default_factory=list)
-    batches: list[pa.RecordBatch] = field(default_factory=list)
-    firsts: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -88,7 +77,7 @@ class _Reading:
     seen: SeenIds
     parts: dict[str, list[_Part]] = field(default_factory=dict)
     mixed: set[str] = field(default_factory=set)
-    plain: _Plain = field(default_factory=_Plain)
+    gathered: Gathered = field(default_factory=Gathered)
     next_moment: int = 0
     move_moments: list[Longs] = field(default_factory=list)
     move_clocks: list[Longs] = field(default_factory=list)
@@ -97,7 +86,7 @@ class _Reading:
 
 
 def read_slice(
-    entries: Sequence[EncodedEntry],
+    entries: Sequence[EncodedEntry] | Together,
     clock: Clock,
     schemas: Mapping[str, StreamSchema],
     seen: SeenIds,
@@ -105,21 +94,11 @@ def read_slice(
     """Decodes entries and moves the clocks; raises Unfit for what has no columnar form."""
     reading = _Reading(clock, schemas, seen)
     before, wall_before = clock.now, clock.wall
-    firsts: list[int] = []
-    for entry in entries:
-        firsts.append(reading.next_moment)
-        if _is_plain(reading, entry):
-            continue
-        _add_plainly(reading)
-        record = entry.columns()
-        if isinstance(record, Bundle):
-            _add_bundle(reading, record)
-            continue
-        _move_wall(reading, record.clock_ms, reading.next_moment)
-        reading.next_moment += 2
-        if isinstance(record, EventColumns):
-            _add(reading, record)
-    _add_plainly(reading)
+    if isinstance(entries, Together):
+        positions, firsts = entries.positions, _add_together(reading, entries, 0)
+    else:
+        positions = np.array([entry.position for entry in entries], np.int64)
+        firsts = _add_all(reading, entries)
     empty = np.zeros(0, np.int64)
     walls = Moves(
         np.array(reading.wall_moments, np.int64),
@@ -135,19 +114,38 @@ def read_slice(
         walls if clock.is_playback else None,
         _sizes([part for parts in reading.parts.values() for part in parts]),
     )
-    positions = np.array([entry.position for entry in entries], np.int64)
     streams = {name: _chunks(parts, schemas[name]) for name, parts in reading.parts.items()}
     for name in reading.mixed & streams.keys():  # two parts of a bundle, their chunks in turn
         streams[name] = streams[name].arranged(np.argsort(streams[name].order.moments))
-    last = entries[-1].position if entries else 0
-    return Slice(streams, moves, walls, last, np.array(firsts, np.int64), positions)
+    last = int(positions[-1]) if len(entries) else 0
+    return Slice(streams, moves, walls, last, firsts, positions)
+
+
+def _add_all(reading: _Reading, entries: Sequence[EncodedEntry]) -> Longs:
+    """Adds all entries; the first moment of each."""
+    firsts: list[int] = []
+    for entry in entries:
+        firsts.append(reading.next_moment)
+        if _waits(reading, entry):
+            continue
+        _add_waiting(reading)
+        record = entry.columns()
+        if isinstance(record, Bundle):
+            _add_bundle(reading, record)
+            continue
+        _move_wall(reading, record.clock_ms, reading.next_moment)
+        reading.next_moment += 2
+        if isinstance(record, EventColumns):
+            _add(reading, record)
+    _add_waiting(reading)
+    return np.array(firsts, np.int64)
 
 
 def _move_wall(reading: _Reading, clock_ms: int, moment: int) -> None:
     _move_walls(reading, [clock_ms], np.array([moment], np.int64))
 
 
-def _move_walls(reading: _Reading, clocks_ms: Sequence[int], moments: Longs) -> Longs:
+def _move_walls(reading: _Reading, clocks_ms: Sequence[int] | Longs, moments: Longs) -> Longs:
     """Moves the wall clock, and that of a live app, at each of the moments; the wall clock there,
     or the app's if it is live."""
     clock = reading.clock
@@ -164,81 +162,76 @@ def _move_walls(reading: _Reading, clocks_ms: Sequence[int], moments: Longs) -> 
     return now
 
 
-def _is_plain(reading: _Reading, entry: EncodedEntry) -> bool:
-    """Whether an entry's events have the exact types of their stream, each in a chunk of its own
-    and with its own time: they wait then. Whatever this does it does for every record. An entry
-    without bytes has no header, and to write them only for that costs more than it saves."""
-    if entry.is_made:
+def _waits(reading: _Reading, entry: EncodedEntry) -> bool:
+    """Whether an entry's events wait until they are read together with others."""
+    header = plain_header(entry, reading.schemas)
+    if header is None:
         return False
-    header = entry.header
-    if not isinstance(header, EventsHeader) or header.chunks != 1:
-        return False
-    part, schema = header.batch, reading.schemas.get(header.stream)
-    if schema is None or part.codes != schema.codes:
-        return False
-    if part.extras != _TIMES_ALONE or not part.rows:
-        return False
-    plain = reading.plain
-    plain.headers.append(header)
-    plain.batches.append(entry.batch())
-    plain.firsts.append(reading.next_moment)
-    reading.next_moment += 2 + 2 * part.rows
+    reading.gathered.add(entry, header)
+    reading.next_moment += 2 + 2 * header.batch.rows
     return True
 
 
-def _add_plainly(reading: _Reading) -> None:
+def _add_waiting(reading: _Reading) -> None:
     """Adds the records that wait."""
-    plain = reading.plain
-    if not plain.headers:
-        return
-    reading.plain = _Plain()
-    rows = np.array([header.batch.rows for header in plain.headers], np.int64)
-    stamps = [batch.column(batch.num_columns - 1) for batch in plain.batches]
+    gathered = reading.gathered
+    if gathered.headers:
+        reading.gathered = Gathered()
+        events = sum(header.batch.rows for header in gathered.headers)
+        begin = reading.next_moment - 2 * (len(gathered.headers) + events)
+        _add_together(reading, gathered.together(), begin)
+
+
+def _add_together(reading: _Reading, records: Together, begin: int) -> Longs:
+    """Adds records whose first moment is `begin`; the first moment of each."""
+    rows = records.rows
+    firsts = _sums(2 + 2 * rows)
+    reading.next_moment = begin + int(firsts[-1])
+    firsts = firsts[:-1] + begin
+    begins, bounds = _places_of(records.streams, rows)
+    stamps = [
+        each.column(each.num_columns - 1) for some in records.batches.values() for each in some
+    ]
     times = numbers(stamps[0] if len(stamps) == 1 else pa.concat_arrays(stamps))
-    streams: dict[str, list[int]] = {}
-    for number, header in enumerate(plain.headers):
-        streams.setdefault(header.stream, []).append(number)
-    begins, bounds = _places_of(list(streams.values()), rows)
-    laid = _laid(reading, plain, rows, begins, plain_array(times, np.int64))
-    for number, (stream, records) in enumerate(streams.items()):
+    times = plain_array(times, np.int64)
+    moments, now = _laid(reading, records, firsts, begins, times)
+    for number, (stream, batches) in enumerate(records.batches.items()):
         own = slice(bounds[number], bounds[number + 1])
-        batches = [plain.batches[record] for record in records]
         ones = _ones(own.stop - own.start)
-        part = _Part(batches, laid.times[own], ones, laid.moments[own], laid.now[own])
+        part = _Part(batches, times[own], ones, moments[own], now[own])
         reading.parts.setdefault(stream, []).append(part)
+    return firsts
 
 
-def _places_of(streams: Sequence[Sequence[int]], rows: Longs) -> tuple[Longs, list[int]]:
+def _places_of(streams: Longs, rows: Longs) -> tuple[Longs, list[int]]:
     """(where the events of each record begin, if those of a stream lie together; where each stream
     begins, and the end)."""
-    arranged = np.concatenate([np.array(records, np.int64) for records in streams])
+    arranged = np.argsort(streams, kind="stable")
     ends = np.cumsum(rows[arranged])
     begins = np.empty_like(rows)
     begins[arranged] = ends - rows[arranged]
-    lengths = np.cumsum([len(records) for records in streams])
-    return begins, [0, *ends[lengths - 1].tolist()]
+    return begins, [0, *ends[np.cumsum(np.bincount(streams)) - 1].tolist()]
 
 
 def _laid(
-    reading: _Reading, plain: _Plain, rows: Longs, begins: Longs, times: Longs
-) -> kernel.Laid:
-    """All events of the records, with the clocks at them: in playback it moves by what is heard."""
-    clock, count = reading.clock, len(times)
-    firsts = np.array(plain.firsts, np.int64)
-    clocks = _move_walls(reading, [header.clock_ms for header in plain.headers], firsts)
+    reading: _Reading, records: Together, firsts: Longs, begins: Longs, times: Longs
+) -> tuple[Longs, Longs]:
+    """(the moments of all events, the app clock at them): in playback it moves by what is heard."""
+    clock, rows = reading.clock, records.rows
+    clocks = _move_walls(reading, records.clocks_ms, firsts)
     heard = np.zeros(len(rows), np.bool_)
     if clock.is_playback:
-        heard[:] = [header.has_timestamps for header in plain.headers]
+        heard = records.heard
         clocks = np.full(len(rows), clock.now, np.int64)
-    laid = kernel.Laid(*(np.empty(count, np.int64) for _ in kernel.Laid._fields))
+    moments, now = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
     moves = int(rows[heard].sum())
     moved = kernel.Moved(np.empty(moves, np.int64), np.empty(moves, np.int64))
-    kernel.lay(rows, firsts, clocks, heard, begins, times, laid, moved)
+    kernel.lay(rows, firsts, clocks, heard, begins, times, kernel.Laid(moments, now), moved)
     if moves:
         clock.now = int(moved.clocks[-1])
         reading.move_moments.append(moved.moments)
         reading.move_clocks.append(moved.clocks)
-    return laid
+    return moments, now
 
 
 @lru_cache(maxsize=1024)
@@ -391,8 +384,7 @@ def _new_of(reading: _Reading, bundle: Bundle) -> list[Mask | None]:
 
 def _chunks(parts: Sequence[_Part], schema: StreamSchema) -> Chunks:
     lengths = _joined([part.lengths for part in parts])
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
+    starts = _sums(lengths)
     return Chunks(
         _columns([batch for part in parts for batch in part.batches], schema),
         _joined([part.times for part in parts]),
@@ -434,6 +426,13 @@ def _sizes(parts: Sequence[_Part]) -> tuple[Longs, Longs] | None:
         return moments, sizes
     order = np.argsort(moments, kind="stable")
     return moments[order], sizes[order]
+
+
+def _sums(values: Longs) -> Longs:
+    """The sum of those in front of each, and of all."""
+    sums = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=sums[1:])
+    return sums
 
 
 def _joined(arrays: Sequence[Longs]) -> Longs:

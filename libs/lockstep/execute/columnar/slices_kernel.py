@@ -8,9 +8,8 @@ from lockstep.columns.compiled import lent
 
 
 class Laid(NamedTuple):
-    """Of events: their timestamps, their moments, and the app clock there."""
+    """Of events: their moments, and the app clock there."""
 
-    times: Any
     moments: Any
     now: Any
 
@@ -27,20 +26,18 @@ def lay(
     rows: Any, firsts: Any, clocks: Any, heard: Any, begins: Any, times: Any, laid: Any, moved: Any
 ) -> None:
     """Lays the events of records, of which each has so many `rows`, a first moment, and a place
-    where its events begin. The clock stands at a record's own clock at least. The events of records
-    that are `heard` move it, and `moved` has room for them."""
-    event, moves = 0, 0
+    where its events begin, as their `times` do. The clock stands at a record's own clock at least.
+    The events of records that are `heard` move it, and `moved` has room for them."""
+    moves = 0
     now = clocks[0]
     for record in range(len(rows)):
         now = max(now, clocks[record])
         moment, place, hears = firsts[record] + 3, begins[record], heard[record]
         for _ in range(rows[record]):
-            time = times[event]
             if hears:
-                now = max(now, time)
+                now = max(now, times[place])
                 moved.moments[moves], moved.clocks[moves] = moment - 1, now
                 moves += 1
-            laid.times[place], laid.moments[place], laid.now[place] = time, moment, now
+            laid.moments[place], laid.now[place] = moment, now
             moment += 2
-            event += 1
             place += 1

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_
+from typing import Any
 
 import msgspec
 
 from lockstep.columns.column import Suspected
-from lockstep.events import Position
+from lockstep.events import Position, StreamSchema
 from lockstep.events.codec import EncodedEntry
+from lockstep.execute.columnar.together import Together, put_together
 from lockstep.execute.contract import QueryWork, StateLostError
 from lockstep.execute.observe import Observation
 from lockstep.execute.spark import blocks, wire, worker
-from lockstep.execute.spark.company import SparkFailedError, Task, WorkerDiedError
+from lockstep.execute.spark.company import (
+    Meanwhile,
+    SparkFailedError,
+    Task,
+    WorkerDiedError,
+    nothing,
+)
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkSlices
@@ -44,6 +53,20 @@ class Rebuilt:
 LOST = "lost"
 
 
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A block that was written before anybody asked for it, and of what. `together`: see
+    wire.Request."""
+
+    payloads: Sequence[blocks.Buffer]
+    block: blocks.Block
+    together: list[str] | None
+
+    def is_of(self, parts: Sequence[blocks.Buffer]) -> bool:
+        """Whether it is of these, and not of what is just equal to them."""
+        return len(parts) == len(self.payloads) and all(map(is_, parts, self.payloads))
+
+
 @dataclass(slots=True)
 class _Shard:
     """The driver's end of a worker that holds the state, or a part of it."""
@@ -55,6 +78,27 @@ class _Shard:
     runs_seen: int = -1
     sent: blocks.Holder = field(default_factory=blocks.Holder)
     received: blocks.Reader = field(default_factory=blocks.Reader)
+    ready: _Ready | None = None
+    takes_together: bool = False
+
+    def get_ready(self, payloads: Sequence[blocks.Buffer], records: Together | None) -> None:
+        """The next slice is of these payloads, most likely; `records`: what is in them."""
+        parts: Sequence[Any] = payloads
+        together = None
+        if records is not None and self.takes_together:
+            parts, together = wire.encode_together(records), list(records.batches)
+        self.ready = _Ready(payloads, self.sent.put(parts, shared=True), together)
+
+    def block(
+        self, parts: Sequence[blocks.Buffer], *, shared: bool
+    ) -> tuple[blocks.Block, list[str] | None]:
+        """The parts as a block, which may be ready. With it `together`: see wire.Request."""
+        ready, self.ready = self.ready, None
+        if ready is not None:
+            if ready.is_of(parts):
+                return ready.block, ready.together
+            self.sent.withdraw()
+        return self.sent.put(parts, shared=shared), None
 
     @property
     def preference(self) -> str | None:
@@ -72,12 +116,14 @@ class Workers:
 
     `position` and `incarnation` are those that the state has to stand at, `base` is what it is
     rebuilt from; whoever changes the state keeps them in step. `observations` gathers what was
-    observed.
+    observed. `coming`: what most likely is folded behind the next slice; its block is written while
+    the workers fold that.
     """
 
     def __init__(
         self,
         app: wire.App,
+        schemas: Mapping[str, StreamSchema],
         slices: SparkSlices,
         base: Base,
         on_rebuilt: Callable[[Rebuilt], None],
@@ -88,9 +134,11 @@ class Workers:
         self.base = base
         self.observations: list[Observation] = []
         self.work: QueryWork = {}
+        self.coming: Sequence[EncodedEntry] = ()
         self.rebuilds = 0
         self.shards = [_Shard(0, slices.acquire())]
         self._app = app
+        self._schemas = schemas
         self._slices = slices
         self._on_rebuilt = on_rebuilt
         self._on_unfit = on_unfit
@@ -155,7 +203,8 @@ class Workers:
                 self._request(shard, operation, entries, text, with_base=shard.index in with_base)
                 for shard in asked
             ]
-            for shard, answer in zip(asked, self._send(asked, requests), strict=True):
+            meanwhile = self._get_ready if operation == "slice" else nothing
+            for shard, answer in zip(asked, self._send(asked, requests, meanwhile), strict=True):
                 shard.location = answer.location
                 shard.sent.take_back(answer.freed)
                 if answer.status == "refused":
@@ -172,6 +221,7 @@ class Workers:
                     continue
                 replies[shard.index] = reply
                 shard.state_rows = answer.state_rows
+                shard.takes_together = answer.takes_together
                 shard.runs_seen = self._slices.runs(shard.slot, shard.preference)
                 if shard.index in with_base and operation != "open":
                     self._tell(answer.location, LOST)
@@ -230,13 +280,14 @@ class Workers:
         base, parts = self.base.message(shard.index) if with_base else (None, [])
         parts += [entry.payload for entry in entries]
         shared = self._slices.shares_memory
+        block, together = shard.block(parts, shared=shared)
         return wire.Request(
             operation,
             self._instance,
             self.incarnation,
             self._app,
             self.position,
-            shard.sent.put(parts, shared=shared),
+            block,
             shared,
             [entry.position for entry in entries],
             text,
@@ -246,16 +297,31 @@ class Workers:
             shard.index,
             len(self.shards),
             shard.received.freed(),
+            together,
         )
 
+    def _get_ready(self) -> None:
+        """Once for each slice: what does not come next is written when it comes."""
+        coming, self.coming = self.coming, ()
+        payloads = [entry.payload for entry in coming]
+        if not self._slices.shares_memory or sum(map(len, payloads)) <= blocks.INLINE_MAX_BYTES:
+            return
+        takes = any(shard.takes_together for shard in self.shards)
+        records = put_together(coming, self._schemas) if takes else None
+        for shard in self.shards:
+            shard.get_ready(payloads, records)
+
     def _send(
-        self, shards: Sequence[_Shard], requests: Sequence[wire.Request]
+        self, shards: Sequence[_Shard], requests: Sequence[wire.Request], meanwhile: Meanwhile
     ) -> list[wire.Answer]:
         tasks = [
             Task(shard.slot, wire.encode(request), shard.preference)
             for shard, request in zip(shards, requests, strict=True)
         ]
-        return [wire.decode_answer(answer) for answer in self._slices.run(worker.serve, tasks)]
+        return [
+            wire.decode_answer(answer)
+            for answer in self._slices.run(worker.serve, tasks, meanwhile)
+        ]
 
 
 def _reply(answer: wire.Answer, received: blocks.Reader) -> Reply | None:

@@ -94,6 +94,11 @@ class Holder:
         for each in self._memories:
             each.is_free = each.is_free or each.number in numbers
 
+    def withdraw(self) -> None:
+        """Nobody is told of the block that was written last."""
+        if self._memories:
+            self._memories[-1].is_free = True
+
     def put(self, parts: Sequence[Buffer | Writing], *, shared: bool) -> Block:
         """The parts as a block. The one in front of it, if it is still read, stays as it is."""
         if shared and any(map(callable, parts)):
@@ -117,9 +122,11 @@ class Holder:
         return Block(sizes, path=f"/proc/{os.getpid()}/fd/{memory.descriptor}")
 
     def _taken(self) -> _Memory:
-        """Memory that nobody reads, as the newest."""
+        """Memory that nobody reads, as the newest. What was written last may be on its way."""
+        last = self._memories[-1:]
         for each in [each for each in self._memories if each.is_spent]:
-            self._drop(each)
+            if each.is_free or each not in last:
+                self._drop(each)
         found = next((each for each in self._memories if each.is_free), None)
         if found is not None:
             self._memories.remove(found)
@@ -210,9 +217,12 @@ class _Mapped:
 
 
 class Reader:
-    """Of one writer's blocks. Memory that comes again is mapped already."""
+    """Of one writer's blocks. Memory that comes again is mapped already. `as_own`: kernels may take
+    what is in it as their own arrays; nobody writes there all the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_own: bool = False) -> None:
+        self._flags = os.O_RDWR if as_own else os.O_RDONLY
+        self._protection = mmap.PROT_READ | (mmap.PROT_WRITE if as_own else 0)
         self._mapped: dict[int, _Mapped] = {}
 
     def get(self, block: Block) -> list[memoryview]:
@@ -241,14 +251,14 @@ class Reader:
         return found
 
     def _view(self, path: str, size_bytes: int) -> memoryview:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, self._flags)
         try:
             status = os.fstat(descriptor)
             known = self._mapped.pop(status.st_ino, None)
             if known is not None and len(known.whole) >= size_bytes:
                 whole = known.whole
             else:
-                whole = _mapped(descriptor, status.st_size)
+                whole = self._map(descriptor, status.st_size)
         finally:
             os.close(descriptor)
         root = np.frombuffer(whole, np.uint8)
@@ -257,7 +267,6 @@ class Reader:
             del self._mapped[next(iter(self._mapped))]
         return memoryview(root.data)
 
-
-def _mapped(descriptor: int, size_bytes: int) -> mmap.mmap:
-    flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-    return mmap.mmap(descriptor, size_bytes, flags=flags, prot=mmap.PROT_READ)
+    def _map(self, descriptor: int, size_bytes: int) -> mmap.mmap:
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        return mmap.mmap(descriptor, size_bytes, flags=flags, prot=self._protection)

@@ -44,8 +44,14 @@ class Task:
 
 Served = Callable[[Iterable[bytes]], Iterator[bytes]]
 """What workers run: requests in, answers out."""
-RunJob = Callable[[Served, Sequence[Sequence[Task]]], list[list[bytes]]]
+Meanwhile = Callable[[], None]
+"""What is done while the workers work."""
+RunJob = Callable[[Served, Sequence[Sequence[Task]], Meanwhile], list[list[bytes]]]
 """One job: for each place its tasks, which one worker takes one after another; their answers."""
+
+
+def nothing() -> None:
+    """Nothing is to be done meanwhile."""
 
 
 @dataclass(eq=False)
@@ -54,6 +60,7 @@ class _Call:
 
     function: Served
     tasks: Sequence[Task]
+    meanwhile: Meanwhile
     turn: threading.Event = field(default_factory=threading.Event)
     leads: bool = False
     is_alone: bool = False
@@ -100,9 +107,12 @@ class Company:
         with self._guard:
             return len(self._waiting)
 
-    def run(self, function: Served, tasks: Sequence[Task]) -> list[bytes]:
-        """The answers of the tasks, whose slots differ; SparkFailedError."""
-        call = _Call(function, tasks)
+    def run(
+        self, function: Served, tasks: Sequence[Task], meanwhile: Meanwhile = nothing
+    ) -> list[bytes]:
+        """The answers of the tasks, whose slots differ; SparkFailedError. `meanwhile` is done while
+        they are worked at, unless that is in somebody else's job."""
+        call = _Call(function, tasks, meanwhile)
         with self._guard:
             self._waiting.append(call)
             self._give_turns()
@@ -175,7 +185,7 @@ class Company:
             for index, task in enumerate(call.tasks):
                 by_place.setdefault(task.place, []).append((call, index))
         batches = [[call.tasks[index] for call, index in each] for each in by_place.values()]
-        found = self._run_job(company[0].function, batches)
+        found = self._run_job(company[0].function, batches, company[0].meanwhile)
         answers: dict[tuple[int, int], bytes] = {}
         for members, given in zip(by_place.values(), found, strict=True):
             for (call, index), answer in zip(members, given, strict=True):

@@ -92,6 +92,7 @@ class SparkExecutor:
         )
         self._workers = Workers(
             app,
+            self._schemas,
             slices if slices is not None else open_slices(options or SparkOptions()),
             Base(
                 replay_min_bytes if base_max_bytes is None else base_max_bytes,
@@ -143,6 +144,10 @@ class SparkExecutor:
             if results[-1].has_rest:
                 break
         return results[0] if len(results) == 1 else joined_results(results)
+
+    def expect(self, entries: Sequence[EncodedEntry]) -> None:
+        """See LooksAhead: their block is written while the workers fold the next slice."""
+        self._workers.coming = entries
 
     def _fold(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         result = self._settling.run(entries)

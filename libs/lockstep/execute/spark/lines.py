@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from lockstep.execute.spark.company import Served, SparkFailedError, Task
+from lockstep.execute.spark.company import Meanwhile, Served, SparkFailedError, Task, nothing
 
 LINGER_S: Final = 2.0
 """A job ends when nothing was asked of its worker for so long."""
@@ -45,7 +45,12 @@ class Lines:
         self._submit = submit
         self._lines: dict[int, Line] = {}
 
-    def ask(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
+    def ask(
+        self,
+        function: Served,
+        batches: Sequence[Sequence[Task]],
+        meanwhile: Meanwhile = nothing,
+    ) -> list[list[bytes]]:
         """The answers of `function` to the requests of each batch, which is of one slot.
         SparkFailedError."""
         lines = [self._line(function, batch[0].slot) for batch in batches]
@@ -53,6 +58,7 @@ class Lines:
             line.begin([task.payload for task in batch])
         for line in lines:
             line.reach()
+        meanwhile()
         return [line.end() for line in lines]
 
     def close(self) -> None:

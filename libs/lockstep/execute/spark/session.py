@@ -22,7 +22,14 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 
 from lockstep.execute.spark import blocks
-from lockstep.execute.spark.company import Company, Served, SparkFailedError, Task
+from lockstep.execute.spark.company import (
+    Company,
+    Meanwhile,
+    Served,
+    SparkFailedError,
+    Task,
+    nothing,
+)
 from lockstep.execute.spark.gateway import launched
 from lockstep.execute.spark.jobs import Jobs
 from lockstep.execute.spark.lines import Lines
@@ -96,25 +103,33 @@ class SparkSlices:
             told, self._gone[slot] = self._gone[slot], []
             return told
 
-    def run(self, function: Served, tasks: Sequence[Task]) -> list[bytes]:
-        """`function` over each task's payload, in the worker of its slot.
+    def run(
+        self, function: Served, tasks: Sequence[Task], meanwhile: Meanwhile = nothing
+    ) -> list[bytes]:
+        """`function` over each task's payload, in the worker of its slot; see Company.
 
         The tasks' slots differ. Raises SparkFailedError.
         """
-        return self._company.run(function, tasks)
+        return self._company.run(function, tasks, meanwhile)
 
     def runs(self, slot: int, location: str | None) -> int:
         """How often the worker of a slot was asked there."""
         return self._runs[slot, location]
 
-    def _by_jobs(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
-        answers = self._submit(function, batches).result()
+    def _by_jobs(
+        self, function: Served, batches: Sequence[Sequence[Task]], meanwhile: Meanwhile
+    ) -> list[list[bytes]]:
+        job = self._submit(function, batches)
+        meanwhile()
+        answers = job.result()
         self._count(batches)
         return answers
 
-    def _by_lines(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
+    def _by_lines(
+        self, function: Served, batches: Sequence[Sequence[Task]], meanwhile: Meanwhile
+    ) -> list[list[bytes]]:
         assert self._lines is not None
-        answers = self._lines.ask(function, batches)
+        answers = self._lines.ask(function, batches, meanwhile)
         self._count(batches)
         return answers
 

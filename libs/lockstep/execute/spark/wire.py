@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from lockstep.columns.order import Order
@@ -21,6 +22,7 @@ from lockstep.events.objects import decode_object, encode_object
 from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns
 from lockstep.execute.columnar.folding import Exported
 from lockstep.execute.columnar.joined_shards import joined_rows
+from lockstep.execute.columnar.together import Together
 from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.execute.spark import blocks
@@ -94,7 +96,8 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     makes the state another `incarnation`, the one that `becomes` says. `shard` of
     `shards` tells which keys of the app's partitions are the worker's. `base` is sent only when
     the worker does not hold the state; its parts come first in the block. `freed`: blocks of
-    answers that the driver is done with.
+    answers that the driver is done with. `together`: the block has no entries but what
+    `encode_together` makes of them, the events of each of these streams.
     """
 
     operation: str
@@ -112,6 +115,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     shard: int = 0
     shards: int = 1
     freed: list[int] = []
+    together: list[str] | None = None
 
 
 class ColumnsHead(msgspec.Struct, array_like=True, frozen=True):
@@ -138,7 +142,8 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     The block's parts: rows, observations, data, snapshot, then one per `columns`, then one per
     `places`, which a shard tells of its columns. `splits`: the app can be cut into shards.
     `state_rows`: see execute.contract.CountsRows; `work`: see execute.contract.TellsWork. `freed`:
-    blocks of requests that the worker is done with.
+    blocks of requests that the worker is done with. `takes_together`: the next slice may be one
+    that the driver has read.
     """
 
     status: str
@@ -161,6 +166,7 @@ class Answer(msgspec.Struct, array_like=True, frozen=True):
     work: dict[str, tuple[int, int]] = {}
     poisoned: int | None = None
     freed: list[int] = []
+    takes_together: bool = False
 
 
 ROWS, OBSERVATIONS, DATA, SNAPSHOT, COLUMNS = range(5)
@@ -189,6 +195,26 @@ def decode_request(payload: bytes) -> Request:
 def decode_answer(payload: bytes) -> Answer:
     """The answer in the bytes."""
     return _answer_decoder.decode(payload)
+
+
+def encode_together(records: Together) -> list[blocks.Buffer | blocks.Writing]:
+    """Records that were read ahead, whose batches are one for each stream: the parts of a block."""
+    of_records = np.stack(
+        [
+            records.positions, records.rows, records.clocks_ms, records.heard.astype(np.int64),
+            records.streams,
+        ]
+    )  # fmt: skip
+    batches = [partial(_write, batch) for (batch,) in records.batches.values()]
+    return [of_records, *batches]
+
+
+def decode_together(streams: Sequence[str], parts: Sequence[Any]) -> Together:
+    """The records in the parts, in place."""
+    of_records = np.frombuffer(parts[0], np.int64).reshape(5, -1)
+    positions, rows, clocks_ms, heard, numbers_of = of_records
+    batches = {stream: [_read(part)] for stream, part in zip(streams, parts[1:], strict=True)}
+    return Together(positions, rows, clocks_ms, heard.astype(np.bool_), numbers_of, batches)
 
 
 def encode_rows(rows: Sequence[OutputRow]) -> bytes:
@@ -282,10 +308,14 @@ def _write(batch: pa.RecordBatch, sink: Any) -> None:
         writer.write_batch(batch)
 
 
+def _read(part: Any) -> pa.RecordBatch:
+    with pa.ipc.open_stream(pa.py_buffer(part)) as reader:
+        return reader.read_next_batch()
+
+
 def decode_columns(head: ColumnsHead, part: Any) -> OutputColumns:
     """The output columns in the bytes, in place."""
-    with pa.ipc.open_stream(pa.py_buffer(part)) as reader:
-        batch = reader.read_next_batch()
+    batch = _read(part)
     names = batch.schema.names
     width = names.index("@position")
     extras = {name: numbers(batch.column(i)) for i, name in enumerate(names) if i >= width}
@@ -349,8 +379,8 @@ def _exported(answer: Answer, parts: Sequence[Any]) -> list[Exported]:
     found = []
     for i, (head, places) in enumerate(zip(answer.columns, answer.places, strict=True)):
         columns = decode_columns(head, parts[COLUMNS + i])
-        with pa.ipc.open_stream(pa.py_buffer(parts[COLUMNS + count + i])) as reader:
-            arrays = iter([each.to_numpy() for each in reader.read_next_batch().columns])
+        read = _read(parts[COLUMNS + count + i])
+        arrays = iter([each.to_numpy() for each in read.columns])
         lengths, moments = next(arrays), next(arrays)
         levels = tuple(next(arrays) if each is None else each for each in places.levels)
         found.append(Exported(columns, Order(moments, levels), lengths))

@@ -74,7 +74,7 @@ def answer(request: wire.Request) -> wire.Answer:
     _limit_memory(request.app.memory_max_bytes)
     for instance in request.gone:
         _forget(instance)
-    reader = _readers.setdefault(request.instance, blocks.Reader())
+    reader = _readers.setdefault(request.instance, blocks.Reader(as_own=True))
     parts = reader.get(request.block)
     try:
         held = _state_for(request, parts)
@@ -110,7 +110,7 @@ def _answered(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.A
         case "open" if request.app.rehearsed:
             rehearse(_plans.of(request.app.text), columnar=request.app.columnar)
         case "slice":
-            return _slice(request, held, parts[len(parts) - len(request.positions) :])
+            return _slice(request, held, parts)
         case "snapshot":
             return _done(request, held, snapshot=executor.write_snapshot)
         case "query":
@@ -166,8 +166,14 @@ def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> Lo
 
 
 def _slice(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.Answer:
-    entries = [EncodedEntry(*each) for each in zip(request.positions, parts, strict=True)]
-    result = held.executor.run_encoded(entries)
+    executor = held.executor
+    if request.together is not None:
+        assert isinstance(executor, ColumnarExecutor), "the driver knows who takes them"
+        result = executor.run_encoded(wire.decode_together(request.together, parts))
+        return _done(request, held, result=result)
+    payloads = parts[len(parts) - len(request.positions) :]
+    entries = [EncodedEntry(*each) for each in zip(request.positions, payloads, strict=True)]
+    result = executor.run_encoded(entries)
     return _done(request, held, result=result)
 
 
@@ -204,6 +210,7 @@ def _done(
         and executor.splits,
         state_rows=executor.state_rows if isinstance(executor, ColumnarExecutor) else 0,
         work=dict(executor.take_work()),
+        takes_together=isinstance(executor, ColumnarExecutor),
     )
 
 

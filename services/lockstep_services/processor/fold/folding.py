@@ -62,6 +62,7 @@ class FoldLoop:
         self._coming = Coming(site, running, lead, self._size)
         self._ahead: Sequence[EncodedEntry] = ()  # read already, behind the position `_behind`
         self._behind: Position = 0
+        self._announced = 0  # so many of those ahead the next slice takes, as was said already
         self._pauses = 0
         self._touched_ms = self._clock.monotonic_ms()
         self._busy = asyncio.Lock()
@@ -133,6 +134,7 @@ class FoldLoop:
                 return
         if not self._ahead or self._behind != position:
             self._ahead, self._behind = await self._coming.next(position), position
+            self._announced = 0
         async with self._busy:
             if self._stands_still:
                 return
@@ -142,11 +144,10 @@ class FoldLoop:
                 if self._lead.is_active:
                     await self._coming.keep_time()
                 return
-            taken = self._size.fit(
-                -(-_events_in(entry) // self._partitions)
-                for entry in _complete(self._ahead, self._channels)
-            )
+            taken = self._announced or self._fitting(_complete(self._ahead, self._channels))
             entries, self._ahead = self._ahead[:taken], self._ahead[taken:]
+            if self._channels is None:
+                self._announced = self._fitting(self._ahead)
             if entries:
                 await self._fold(self._to_the_end(entries), has_more=bool(self._ahead))
                 self._behind = self._running.engine.position
@@ -162,6 +163,10 @@ class FoldLoop:
         if pause_ms:
             await wait_set(self._lead.promoted, self._clock, pause_ms)
 
+    def _fitting(self, entries: Sequence[EncodedEntry]) -> int:
+        """How many of the first a slice takes."""
+        return self._size.fit(-(-_events_in(entry) // self._partitions) for entry in entries)
+
     def _to_the_end(self, entries: Sequence[EncodedEntry]) -> Sequence[EncodedEntry]:
         """Up to where the units of another layout go on, if that is among them."""
         for index, entry in enumerate(entries):
@@ -176,7 +181,9 @@ class FoldLoop:
         upstream = () if self._channels is None else self._channels.take(entries[-1].position)
         span = self._site.traces.follow("fold", _traces_in(entries), **self._site.labels)
         with span:
-            folded = await self._running.engine.fold(entries, upstream)
+            folded = await self._running.engine.fold(
+                entries, upstream, self._ahead[: self._announced]
+            )
         self._reach.folding_since_ms = None
         if not self._reach.took_more:
             self._reach.took_more = any(not isinstance(each.header, TickHeader) for each in entries)

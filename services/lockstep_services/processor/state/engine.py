@@ -22,6 +22,7 @@ from lockstep.execute.contract import (
     EventFault,
     Executor,
     LivesElsewhere,
+    LooksAhead,
     QueryWork,
     SliceResult,
     TakesBases,
@@ -113,6 +114,7 @@ class AppEngine:
         self._executor = executor
         # Asked in every heartbeat or slice, and finding out what an executor can do takes long.
         self._counting = executor if isinstance(executor, CountsRows) else None
+        self._looking = executor if isinstance(executor, LooksAhead) else None
         self._telling = executor if isinstance(executor, TellsWork) else None
         self._offload = offload
         self._origin = origin
@@ -144,11 +146,18 @@ class AppEngine:
         return self._executor.position > 0
 
     async def fold(
-        self, entries: Sequence[EncodedEntry], upstream: Sequence[RowsOfColumns] = ()
+        self,
+        entries: Sequence[EncodedEntry],
+        upstream: Sequence[RowsOfColumns] = (),
+        following: Sequence[EncodedEntry] = (),
     ) -> Folded:
         """Folds entries; their outputs are in the outbox when it returns. `upstream`: the rows of
-        their positions of each other unit that this one reads."""
+        their positions of each other unit that this one reads. `following`: what is folded next,
+        unless something else comes; it may be made ready meanwhile."""
         async with self._lock:
+            # What a unit folds of them hangs on rows that are not there yet.
+            if self._looking is not None and self._unit is None and not self.left_out:
+                self._looking.expect(following)
             sieved, result = await self._offload.run(lambda: self._fold(entries, upstream))
             self.next_due_ms = result.next_due_ms
             self.poison.take(result)

@@ -139,6 +139,33 @@ def test_memory_that_is_much_too_large_goes() -> None:
 
 
 @shares
+def test_what_is_on_its_way_stays_while_the_next_block_is_written() -> None:
+    """Though its memory is much too large, and is not used again."""
+    holder = blocks.Holder()
+    large = memory_of(holder.put([LARGE * blocks.KEPT_TIMES * 2], shared=True))
+    holder.take_back([large])
+    on_its_way = holder.put([LARGE], shared=True)
+    assert memory_of(on_its_way) == large
+    ahead = holder.put([LARGE[::-1]], shared=True)
+    (found,) = blocks.Reader().get(on_its_way)
+    assert bytes(found) == LARGE
+    (found,) = blocks.Reader().get(ahead)
+    assert bytes(found) == LARGE[::-1]
+
+
+@shares
+def test_a_block_that_nobody_is_told_of_gives_its_memory_back() -> None:
+    """The next one is written there, and the one that is on its way stays."""
+    holder = blocks.Holder()
+    on_its_way = holder.put([LARGE], shared=True)
+    ahead = memory_of(holder.put([LARGE], shared=True))
+    holder.withdraw()
+    assert memory_of(holder.put([LARGE[::-1]], shared=True)) == ahead
+    (found,) = blocks.Reader().get(on_its_way)
+    assert bytes(found) == LARGE
+
+
+@shares
 def test_a_writer_keeps_two_memories_at_most() -> None:
     """A reader that never says that it is done holds nobody up."""
     holder = blocks.Holder()

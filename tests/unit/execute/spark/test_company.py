@@ -5,10 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
-from lockstep.execute.spark.company import CROWD_CALLS, Company, Served, SparkFailedError, Task
+from lockstep.execute.spark.company import (
+    CROWD_CALLS,
+    Company,
+    Meanwhile,
+    Served,
+    SparkFailedError,
+    Task,
+    nothing,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -32,17 +41,20 @@ class Jobs:
     def _gather(self) -> None:
         self.may_gather.wait()
 
-    def _run(self, function: Served, batches: Sequence[Sequence[Task]]) -> list[list[bytes]]:
+    def _run(
+        self, function: Served, batches: Sequence[Sequence[Task]], meanwhile: Meanwhile
+    ) -> list[list[bytes]]:
         self.seen.append([[task.payload for task in batch] for batch in batches])
         self.begun.release()
+        meanwhile()
         self.may_run.wait()
         if any(b"broken" in batch for batch in self.seen[-1]):
             raise SparkFailedError("a worker died")
         return [[b"did " + task.payload for task in batch] for batch in batches]
 
-    def call(self, *tasks: Task) -> Future[list[bytes]]:
+    def call(self, *tasks: Task, meanwhile: Meanwhile = nothing) -> Future[list[bytes]]:
         """In a thread of its own."""
-        return self._threads.submit(self.company.run, echo, tasks)
+        return self._threads.submit(self.company.run, echo, tasks, meanwhile)
 
     def wait_for(self, waiting: int) -> None:
         """Until so many calls wait for their turn."""
@@ -63,6 +75,22 @@ def test_calls_that_come_while_a_job_runs_share_the_next() -> None:
     assert first.result() == [b"did a"]
     assert [other.result() for other in others] == [[b"did b"], [b"did c"], [b"did d"]]
     assert jobs.seen == [[[b"a"]], [[b"b", b"c", b"d"]]]
+
+
+def test_what_the_leading_call_has_to_do_meanwhile_is_done_while_its_job_runs() -> None:
+    """That of a call that rides along is left: its own job would have been the time for it."""
+    jobs = Jobs()
+    done: list[bytes] = []
+    first = jobs.call(Task(0, b"a"), meanwhile=partial(done.append, b"a"))
+    jobs.begun.acquire()
+    others = [
+        jobs.call(Task(0, name), meanwhile=partial(done.append, name)) for name in (b"b", b"c")
+    ]
+    jobs.wait_for(2)
+    assert not first.done()
+    jobs.may_run.set()
+    assert [call.result() for call in (first, *others)] == [[b"did a"], [b"did b"], [b"did c"]]
+    assert done == [b"a", b"b"]
 
 
 def test_other_slots_do_not_wait() -> None:
