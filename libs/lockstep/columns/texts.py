@@ -3,6 +3,7 @@ and symbols are, else by Arrow."""
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, Final
 
 import numpy as np
@@ -30,12 +31,11 @@ def numbered(texts: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array]:
 
 
 def _of_few_values(texts: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array] | None:
-    """The same; None where a text is null or long, where many differ, and where they lie in memory
-    that is not ours."""
+    """The same; None where a text is null or long, and where many differ."""
     if texts.null_count or texts.type != pa.string():
         return None
     _, offsets, letters = texts.buffers()
-    if not (letters and offsets.is_mutable and letters.is_mutable):
+    if not letters:
         return None
     # Whoever reads no texts by columns needs no kernels.
     from lockstep.columns import text_kernel as kernel
@@ -43,11 +43,19 @@ def _of_few_values(texts: pa.Array) -> tuple[npt.NDArray[np.int32], pa.Array] | 
     behind = letters.size - kernel.LONGEST + 1
     if behind <= 0:
         return None
-    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    ends = _lent(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     # Eight bytes from each byte on, as one number.
-    words: Any = np.ndarray((behind,), np.uint64, letters, strides=(1,))
-    tail = np.frombuffer(letters, np.uint8)[behind:]
+    own = _lent(letters, np.uint8)
+    words: Any = np.ndarray((behind,), np.uint64, own, strides=(1,))
+    tail = own[behind:]
     table = np.full((kernel.SLOTS, 3), -1, np.int64)
     firsts, codes = np.empty(_VALUES, np.int64), np.empty(len(texts), np.int32)
     count = kernel.encode(ends, words, tail, table, firsts, codes)
     return None if count < 0 else (codes, texts.take(pa.array(firsts[:count])))
+
+
+def _lent(buffer: pa.Buffer, kind: Any) -> npt.NDArray[Any]:
+    """The buffer for a kernel that only reads it. What Arrow, or the system, lets nobody change is
+    of another type for Numba, which would compile the kernel once more."""
+    memory = (ctypes.c_uint8 * buffer.size).from_address(buffer.address)
+    return np.frombuffer(memory, kind)

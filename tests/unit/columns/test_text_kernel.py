@@ -51,6 +51,22 @@ def test_all_others_are_numbered_by_arrow(words: list[str]) -> None:
     _is_as_arrow_has_it(given)
 
 
+def test_texts_in_memory_that_nobody_may_change_are_numbered_by_the_kernel() -> None:
+    """As those are that another process has written."""
+    made = pa.array([f"SYM{n % 100}" for n in range(2 * texts.MANY)], pa.string())
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("s", pa.string())])) as writer:
+        writer.write_batch(pa.record_batch([made], names=["s"]))
+    with pa.ipc.open_stream(pa.py_buffer(sink.getvalue().to_pybytes())) as reader:
+        given = reader.read_next_batch().column(0)
+    assert not given.buffers()[2].is_mutable
+    assert texts._of_few_values(given) is not None
+    _is_as_arrow_has_it(given)
+    compiled = len(text_kernel.encode.signatures)
+    texts.numbered(made)
+    assert len(text_kernel.encode.signatures) == compiled == 1
+
+
 def test_the_table_has_room_for_all_values() -> None:
     """So a free slot ends every search."""
     assert texts._VALUES <= text_kernel.SLOTS // 2

@@ -217,12 +217,9 @@ class _Mapped:
 
 
 class Reader:
-    """Of one writer's blocks. Memory that comes again is mapped already. `as_own`: kernels may take
-    what is in it as their own arrays; nobody writes there all the same."""
+    """Of one writer's blocks. Memory that comes again is mapped already."""
 
-    def __init__(self, *, as_own: bool = False) -> None:
-        self._flags = os.O_RDWR if as_own else os.O_RDONLY
-        self._protection = mmap.PROT_READ | (mmap.PROT_WRITE if as_own else 0)
+    def __init__(self) -> None:
         self._mapped: dict[int, _Mapped] = {}
 
     def get(self, block: Block) -> list[memoryview]:
@@ -251,14 +248,14 @@ class Reader:
         return found
 
     def _view(self, path: str, size_bytes: int) -> memoryview:
-        descriptor = os.open(path, self._flags)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             status = os.fstat(descriptor)
             known = self._mapped.pop(status.st_ino, None)
             if known is not None and len(known.whole) >= size_bytes:
                 whole = known.whole
             else:
-                whole = self._map(descriptor, status.st_size)
+                whole = _mapped(descriptor, status.st_size)
         finally:
             os.close(descriptor)
         root = np.frombuffer(whole, np.uint8)
@@ -267,6 +264,7 @@ class Reader:
             del self._mapped[next(iter(self._mapped))]
         return memoryview(root.data)
 
-    def _map(self, descriptor: int, size_bytes: int) -> mmap.mmap:
-        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-        return mmap.mmap(descriptor, size_bytes, flags=flags, prot=self._protection)
+
+def _mapped(descriptor: int, size_bytes: int) -> mmap.mmap:
+    flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+    return mmap.mmap(descriptor, size_bytes, flags=flags, prot=mmap.PROT_READ)

@@ -74,7 +74,7 @@ def answer(request: wire.Request) -> wire.Answer:
     _limit_memory(request.app.memory_max_bytes)
     for instance in request.gone:
         _forget(instance)
-    reader = _readers.setdefault(request.instance, blocks.Reader(as_own=True))
+    reader = _readers.setdefault(request.instance, blocks.Reader())
     parts = reader.get(request.block)
     try:
         held = _state_for(request, parts)

@@ -46,7 +46,7 @@ def travelled(records: Together) -> Together:
     """The same as a worker reads them."""
     holder = blocks.Holder()
     block = holder.put(wire.encode_together(records), shared=blocks.can_share())
-    parts = blocks.Reader(as_own=True).get(block)
+    parts = blocks.Reader().get(block)
     return wire.decode_together(list(records.batches), parts)
 
 
