@@ -28,6 +28,7 @@ from lockstep.execute.spark import close_slices
 from lockstep.plan import build
 from lockstep.siddhiql import check
 from tests.bench import memory
+from tests.bench.ahead import ahead_figures
 from tests.bench.archive import archive_figures
 from tests.bench.archive_volume import archive_volume_figures
 from tests.bench.bytewax_flows.engine import NoBytewaxError
@@ -225,6 +226,11 @@ def many_part(options: argparse.Namespace) -> Results:
     return {"many": rows}
 
 
+def ahead_part(options: argparse.Namespace) -> Results:
+    """What reading ahead brings."""
+    return {"ahead": ahead_figures(options.only, options.runs)}
+
+
 def fleet_part(options: argparse.Namespace) -> Results:
     """One app on several partitions."""
     return {"fleet": fleet_figures(options.runs)}
@@ -302,6 +308,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "volume": volume_part,
     "many": many_part,
     "fleet": fleet_part,
+    "ahead": ahead_part,
     "external": external_part,
     "nexmark": nexmark_part,
     "archive": archive_part,

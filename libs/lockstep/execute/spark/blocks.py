@@ -24,8 +24,9 @@ import numpy as np
 INLINE_MAX_BYTES = 64 * 1024
 """Smaller blocks travel inside the message: two copies cost less than a mapping."""
 
-MEMORIES_MAX: Final = 2
-"""That a writer keeps, and a reader has mapped: one is read while the other is written."""
+MEMORIES_MAX: Final = 3
+"""That a writer keeps, and a reader has mapped: one is read and one is written, and what a state
+has of a slice it may hold until it has folded the next one."""
 KEPT_MAX_BYTES: Final = 64 * 1024 * 1024
 """Larger memory is not used again: it was for something that comes seldom."""
 KEPT_TIMES: Final = 4

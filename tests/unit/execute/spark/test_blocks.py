@@ -166,7 +166,7 @@ def test_a_block_that_nobody_is_told_of_gives_its_memory_back() -> None:
 
 
 @shares
-def test_a_writer_keeps_two_memories_at_most() -> None:
+def test_a_writer_keeps_three_memories_at_most() -> None:
     """A reader that never says that it is done holds nobody up."""
     holder = blocks.Holder()
     made = [holder.put([LARGE], shared=True) for _ in range(5)]
