@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from lockstep.columns.column import Longs, Mask
 from lockstep.events import StreamSchema
 from lockstep.events.codec import CodecError, EncodedEntry, EventsHeader
-
-Longs = npt.NDArray[np.int64]
 
 _TIMES_ALONE: Final = ("timestamp",)
 
@@ -34,7 +32,7 @@ class Together:
     positions: Longs
     rows: Longs
     clocks_ms: Longs
-    heard: npt.NDArray[np.bool_]
+    heard: Mask
     streams: Longs
     batches: Mapping[str, Sequence[pa.RecordBatch]]
 

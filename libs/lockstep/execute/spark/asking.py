@@ -6,7 +6,6 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import is_
 from typing import Any
 
 import msgspec
@@ -55,16 +54,19 @@ LOST = "lost"
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A block that was written before anybody asked for it, and of what. `together`: see
+    """A block that was written before anybody asked for it, and of which entries. `together`: see
     wire.Request."""
 
-    payloads: Sequence[blocks.Buffer]
+    entries: Sequence[EncodedEntry]
     block: blocks.Block
     together: list[str] | None
 
-    def is_of(self, parts: Sequence[blocks.Buffer]) -> bool:
+    def is_of(self, entries: Sequence[EncodedEntry]) -> bool:
         """Whether it is of these, and not of what is just equal to them."""
-        return len(parts) == len(self.payloads) and all(map(is_, parts, self.payloads))
+        return len(entries) == len(self.entries) and all(
+            one.payload is other.payload and one.position == other.position
+            for one, other in zip(entries, self.entries, strict=True)
+        )
 
 
 @dataclass(slots=True)
@@ -81,23 +83,25 @@ class _Shard:
     ready: _Ready | None = None
     takes_together: bool = False
 
-    def get_ready(self, payloads: Sequence[blocks.Buffer], records: Together | None) -> None:
-        """The next slice is of these payloads, most likely; `records`: what is in them."""
-        parts: Sequence[Any] = payloads
+    def get_ready(self, entries: Sequence[EncodedEntry], records: Together | None) -> None:
+        """The next slice is of these entries, most likely; `records`: what is in them."""
+        parts: Sequence[Any] = [entry.payload for entry in entries]
         together = None
         if records is not None and self.takes_together:
             parts, together = wire.encode_together(records), list(records.batches)
-        self.ready = _Ready(payloads, self.sent.put(parts, shared=True), together)
+        self.ready = _Ready(entries, self.sent.put(parts, shared=True), together)
 
     def block(
-        self, parts: Sequence[blocks.Buffer], *, shared: bool
+        self, base: Sequence[blocks.Buffer], entries: Sequence[EncodedEntry], *, shared: bool
     ) -> tuple[blocks.Block, list[str] | None]:
-        """The parts as a block, which may be ready. With it `together`: see wire.Request."""
+        """A base and entries as a block, which may be ready. With it `together`: see
+        wire.Request."""
         ready, self.ready = self.ready, None
         if ready is not None:
-            if ready.is_of(parts):
+            if not base and ready.is_of(entries):
                 return ready.block, ready.together
             self.sent.withdraw()
+        parts = [*base, *(entry.payload for entry in entries)]
         return self.sent.put(parts, shared=shared), None
 
     @property
@@ -278,9 +282,8 @@ class Workers:
         if with_base:
             self._needs_base(LOST)
         base, parts = self.base.message(shard.index) if with_base else (None, [])
-        parts += [entry.payload for entry in entries]
         shared = self._slices.shares_memory
-        block, together = shard.block(parts, shared=shared)
+        block, together = shard.block(parts, entries, shared=shared)
         return wire.Request(
             operation,
             self._instance,
@@ -303,13 +306,13 @@ class Workers:
     def _get_ready(self) -> None:
         """Once for each slice: what does not come next is written when it comes."""
         coming, self.coming = self.coming, ()
-        payloads = [entry.payload for entry in coming]
-        if not self._slices.shares_memory or sum(map(len, payloads)) <= blocks.INLINE_MAX_BYTES:
+        size_bytes = sum(len(entry.payload) for entry in coming)
+        if not self._slices.shares_memory or size_bytes <= blocks.INLINE_MAX_BYTES:
             return
         takes = any(shard.takes_together for shard in self.shards)
         records = put_together(coming, self._schemas) if takes else None
         for shard in self.shards:
-            shard.get_ready(payloads, records)
+            shard.get_ready(coming, records)
 
     def _send(
         self, shards: Sequence[_Shard], requests: Sequence[wire.Request], meanwhile: Meanwhile
