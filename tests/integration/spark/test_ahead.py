@@ -36,7 +36,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[wire.Request]:
 
 
 def slices_of(text: str, count: int = 36) -> list[list[EncodedEntry]]:
-    """Of plain records: each seventh, which is a tick, stands in a slice of its own."""
+    """Of plain records: each seventh, which is a tick, is left out."""
     entries = encoded([plain(each) for each in log(count)], plan_of(text).checked.streams)
     events = [entry for entry in entries if entry.position % 7]
     return [events[at : at + SLICE] for at in range(0, len(events), SLICE)]
