@@ -4,24 +4,20 @@ log with slices that are announced and with slices that come as a surprise, in t
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Sequence
 from typing import Any, Final
 
 from lockstep.embedded import prepare_spark_environment
-from lockstep.events.codec import EncodedEntry
-from lockstep.execute.spark import SparkExecutor, close_slices
+from lockstep.execute.spark import close_slices
 from lockstep.settings import load_settings
 from lockstep.siddhiql import check
 from tests.bench.queries import BENCHES, Bench
-from tests.bench.workload import RECORD_EVENTS, Log, owned, run_all, slices_of
+from tests.bench.workload import RECORD_EVENTS, Log, owned, seconds_of, slices_of
 
 EVENTS: Final = 2_000_000
 LARGE_SLICE_EVENTS: Final = 500_000
 LIMITS_EVENTS: Final = 1_000
 
 Row = dict[str, Any]
-Slices = Sequence[Sequence[EncodedEntry]]
 
 
 def ahead_figures(only: str, runs: int) -> list[Row]:
@@ -41,17 +37,15 @@ def _row(bench: Bench, slice_events: int, runs: int) -> Row:
     streams = check(bench.text).streams
     names = ("Trade", "Quote") if bench.two_streams else ("Trade",)
     log = Log([streams[name] for name in names])
-    executor = owned(bench.text)
+    executor, size = owned(bench.text), bench.record_events
     try:
         if bench.limits:
             executor.run_encoded(Log([streams["Quote"]], seed=2).take(LIMITS_EVENTS))
             log.take(RECORD_EVENTS)  # its position is taken
 
         def turn(*, announced: bool) -> float:
-            size = bench.record_events
-            return _seconds(
-                executor, slices_of(log.take(EVENTS, size), slice_events // size), announced
-            )
+            slices = slices_of(log.take(EVENTS, size), slice_events // size)
+            return seconds_of(executor, slices, announced=announced)[0]
 
         turn(announced=False)
         turns = [(turn(announced=False), turn(announced=True)) for _ in range(runs)]
@@ -68,15 +62,3 @@ def _row(bench: Bench, slice_events: int, runs: int) -> Row:
         f"{bench.name:40}{slice_events:10,}{alone:10.1f}{ahead:10.1f}{row['ratio']:8}", flush=True
     )
     return row
-
-
-def _seconds(executor: SparkExecutor, slices: Slices, announced: bool) -> float:
-    rows = 0
-    begun = time.perf_counter()
-    if announced:
-        for result in run_all(executor, slices):
-            rows += len(result.rows)
-    else:
-        for each in slices:
-            rows += len(executor.run_encoded(each).rows)
-    return time.perf_counter() - begun

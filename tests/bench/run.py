@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.embedded import prepare_spark_environment
-from lockstep.events.codec import EncodedEntry
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import close_slices
@@ -49,7 +48,7 @@ from tests.bench.siddhi.engine import NoSiddhiError
 from tests.bench.siddhi.run import siddhi_figures
 from tests.bench.suite import suite_figures, volume_figures
 from tests.bench.tracing import tracing_figures
-from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, owned, run_all, slices_of
+from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, owned, seconds_of, slices_of
 
 EVENTS = 1_000_000
 VOLUME_EVENTS = 10_000_000
@@ -70,15 +69,6 @@ def log_of(text: str, *, two_streams: bool = False) -> tuple[Log, Log]:
     streams = check(text).streams
     trade, quote = streams["Trade"], streams.get("Quote", streams["Trade"])
     return Log([trade, quote] if two_streams else [trade]), Log([quote], seed=2)
-
-
-def seconds_of(executor: Executor, slices: Sequence[Sequence[EncodedEntry]]) -> tuple[float, int]:
-    """(wall seconds, rows) of folding slices; rows are counted as columns."""
-    rows = 0
-    begun = time.perf_counter()
-    for result in run_all(executor, slices):
-        rows += len(result.rows)
-    return time.perf_counter() - begun, rows
 
 
 def throughput(make: Callable[[], Executor], bench: Bench, runs: int, events: int = EVENTS) -> Row:

@@ -119,11 +119,17 @@ def empty(types: Sequence[AttributeType], *, keyed: bool = False) -> Chunks:
     return Chunks(columns, none, np.zeros(1, np.int64), Order(none), none, keys)
 
 
+def offsets_of(lengths: npt.NDArray[np.integer]) -> Offsets:
+    """Where each begins if they lie one behind the other, and where the last one ends."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
 def spread(starts: Offsets, chunks: Index) -> tuple[Index, Offsets]:
     """(events of the chunks in their order, the offsets of the chunks among them)."""
     lengths = np.diff(starts)[chunks]
-    offsets = np.zeros(len(chunks) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
+    offsets = offsets_of(lengths)
     index = np.arange(offsets[-1], dtype=np.int64)
     index += np.repeat(starts[chunks] - offsets[:-1], lengths)
     return index, offsets

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lockstep.aggregators.accumulators import Feed, Leaves
 from lockstep.aggregators.by_meaning import AggregatesByMeaning
 from lockstep.aggregators.columns import Aggregates
-from lockstep.columns.chunks import Chunks
+from lockstep.columns.chunks import Chunks, offsets_of
 from lockstep.columns.column import Column, Index, Mask
 from lockstep.columns.compiled import plain
 from lockstep.columns.flow import CURRENT, EXPIRED, RESET, Flow, Kinds
@@ -231,8 +231,7 @@ class SelectorOperator:
         columns = tuple(select(output) for select in self._select)
         lengths = np.bincount(steps.chunk_of[flow.trigger], minlength=steps.count)
         kept = np.flatnonzero(lengths)
-        starts = np.zeros(len(kept) + 1, np.int64)
-        np.cumsum(lengths[kept], out=starts[1:])
+        starts = offsets_of(lengths[kept])
         without = lengths == 0 if tells is None else (lengths == 0) & tells
         silent = order.take(np.flatnonzero(without)) if without.any() else None
         keys = None if steps.keys is None else steps.keys[kept]
@@ -403,8 +402,7 @@ class SelectorOperator:
         starts, order, now, keys = flow.offsets, flow.order, flow.now, flow.keys
         if lengths is not None:
             kept = np.flatnonzero(lengths)
-            starts = np.zeros(len(kept) + 1, np.int64)
-            np.cumsum(lengths[kept], out=starts[1:])
+            starts = offsets_of(lengths[kept])
             if len(kept) < len(lengths):
                 order, now = order.take(kept), now[kept]
                 keys = None if keys is None else keys[kept]

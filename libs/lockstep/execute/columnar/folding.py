@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lockstep.clock import stopwatch_ns
-from lockstep.columns.chunks import Chunks, spread
+from lockstep.columns.chunks import Chunks, offsets_of, spread
 from lockstep.columns.column import Suspected
 from lockstep.columns.merging import merge, merged
 from lockstep.columns.order import Order
@@ -254,9 +254,7 @@ def identities(chunk_positions: Any, lengths: Any, arranged: Any) -> tuple[Any, 
     if isinstance(arranged, slice):
         return ordinals, positions
     # Back from the common order to the streams' own.
-    starts = np.zeros(len(lengths), np.int64)
-    np.cumsum(lengths[:-1], out=starts[1:])
-    index, _ = spread(np.append(starts, count), arranged)
+    index, _ = spread(offsets_of(lengths), arranged)
     own_ordinals = np.empty(count, np.int64)
     own_positions = np.empty(count, np.int64)
     own_ordinals[index], own_positions[index] = ordinals, positions

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from lockstep.columns.chunks import Chunks
+from lockstep.columns.chunks import Chunks, offsets_of
 from lockstep.columns.column import Column, Longs, Mask, Unfit, from_arrow
 from lockstep.columns.compiled import plain as plain_array
 from lockstep.columns.frame import Times
@@ -185,7 +185,7 @@ def _add_waiting(reading: _Reading) -> None:
 def _add_together(reading: _Reading, records: Together, begin: int) -> Longs:
     """Adds records whose first moment is `begin`; the first moment of each."""
     rows = records.rows
-    firsts = _sums(2 + 2 * rows)
+    firsts = offsets_of(2 + 2 * rows)
     reading.next_moment = begin + int(firsts[-1])
     firsts = firsts[:-1] + begin
     begins, bounds = _places_of(records.streams, rows)
@@ -384,7 +384,7 @@ def _new_of(reading: _Reading, bundle: Bundle) -> list[Mask | None]:
 
 def _chunks(parts: Sequence[_Part], schema: StreamSchema) -> Chunks:
     lengths = _joined([part.lengths for part in parts])
-    starts = _sums(lengths)
+    starts = offsets_of(lengths)
     return Chunks(
         _columns([batch for part in parts for batch in part.batches], schema),
         _joined([part.times for part in parts]),
@@ -426,13 +426,6 @@ def _sizes(parts: Sequence[_Part]) -> tuple[Longs, Longs] | None:
         return moments, sizes
     order = np.argsort(moments, kind="stable")
     return moments[order], sizes[order]
-
-
-def _sums(values: Longs) -> Longs:
-    """The sum of those in front of each, and of all."""
-    sums = np.zeros(len(values) + 1, np.int64)
-    np.cumsum(values, out=sums[1:])
-    return sums
 
 
 def _joined(arrays: Sequence[Longs]) -> Longs:

@@ -7,7 +7,7 @@ events. Who has time before they are folded can read them ahead (`put_together`)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -92,6 +92,8 @@ def put_together(
 ) -> Together | None:
     """Entries that are plain, one batch for each stream; None where one is not (or is damaged: who
     folds it says so), or where records of a stream differ in how they name their columns."""
+    if not entries:
+        return None
     gathered = Gathered()
     try:
         for entry in entries:
@@ -101,14 +103,10 @@ def put_together(
             gathered.add(entry, header)
     except CodecError:
         return None
-    if not entries:
-        return None
     found = gathered.together()
     joined: dict[str, list[pa.RecordBatch]] = {}
     for stream, batches in found.batches.items():
         if any(batch.schema != batches[0].schema for batch in batches[1:]):
             return None
         joined[stream] = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return Together(
-        found.positions, found.rows, found.clocks_ms, found.heard, found.streams, joined
-    )
+    return replace(found, batches=joined)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lockstep.columns.chunks import Chunks
+from lockstep.columns.chunks import Chunks, offsets_of
 from lockstep.columns.column import from_values
 from lockstep.columns.labels import Levels
 from lockstep.columns.merging import merged
@@ -59,8 +59,7 @@ class Records:
             from_values(type_, [event.data[i] for event in events])
             for i, type_ in enumerate(self._types)
         )
-        starts = np.zeros(len(self._lengths) + 1, np.int64)
-        np.cumsum(np.array(self._lengths, np.int64), out=starts[1:])
+        starts = offsets_of(np.array(self._lengths, np.int64))
         chunks = Chunks(
             columns,
             np.array([event.timestamp_ms for event in events], np.int64),
