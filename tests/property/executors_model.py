@@ -311,9 +311,11 @@ PARTS: tuple[Callable[[Apps], str], ...] = (*APART, _table, _stored)
 
 
 def entries(random: Random, count: int, *, in_event_time: bool) -> list[LogEntry]:
-    """A log: records of a few chunks, ticks, late events, repeated event ids, nulls, gaps."""
+    """A log: records of a few chunks, ticks, late events, repeated event ids, nulls, gaps. In some
+    logs all events are sent by themselves, without ids."""
     made: list[LogEntry] = []
     clock, position, at = 1000, 0, 1000
+    is_plain = random.random() < 0.4
     for _ in range(count):
         position += random.choice((1, 1, 1, 2))
         clock += random.choice(_STEPS)
@@ -325,11 +327,12 @@ def entries(random: Random, count: int, *, in_event_time: bool) -> list[LogEntry
         chunks = []
         for _ in range(random.choice((1, 1, 2, 5))):
             chunk = []
-            for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
+            for _ in range(1 if is_plain else random.choice((1, 1, 1, 2, 3, 6))):
                 at += random.choice(_STEPS)
                 time = (at if in_event_time else clock) - random.choice((0, 0, 0, 0, 5, 200))
                 data = tuple(_value(random, kind, time) for kind in _TYPES[name])
-                key = f"id{random.randint(0, 30)}" if random.random() < 0.05 else None
+                has_id = not is_plain and random.random() < 0.05
+                key = f"id{random.randint(0, 30)}" if has_id else None
                 chunk.append(InputEvent(time, data, key))
             chunks.append(tuple(chunk))
         record = EventsRecord(name, clock, tuple(chunks), has_timestamps=has_times)

@@ -41,8 +41,9 @@ class Planned:
         return plan_of(self.text)
 
     def log(self, count: int) -> list[LogEntry]:
-        """Ticks, and records of chunks with keys in turns."""
+        """Ticks, and records of chunks with keys in turns; in some logs each event is one."""
         random, made = self._random, []
+        is_plain = random.random() < 0.4
         clock, position, at = 1000, 0, 1000
         for _ in range(count):
             position += random.choice((1, 1, 1, 2))
@@ -51,9 +52,9 @@ class Planned:
                 made.append(LogEntry(position, TickRecord(clock)))
                 continue
             chunks = []
-            for _ in range(random.choice((1, 1, 2))):
+            for _ in range(random.choice((1, 2, 5) if is_plain else (1, 1, 2))):
                 chunk = []
-                for _ in range(random.choice((1, 1, 2, 3, 6))):
+                for _ in range(1 if is_plain else random.choice((1, 1, 2, 3, 6))):
                     at += random.choice(_STEPS)
                     late = random.choice((0, 0, 0, 5, 200)) if self.is_late else 0
                     chunk.append(

@@ -211,6 +211,15 @@ class EncodedEntry:
     is_made: ClassVar[bool] = False
     """Its columns are there, and its bytes only when somebody asks for them."""
 
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes to keep it."""
+        return len(self.payload)
+
+    def kept(self) -> EncodedEntry:
+        """The same without what was read of it, for who keeps it for long."""
+        return EncodedEntry(self.position, self.payload)
+
     @cached_property
     def _opened(self) -> tuple[InputHeader | BundleHeader, pa.Buffer]:
         return _opened(self.payload)

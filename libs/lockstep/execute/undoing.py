@@ -54,7 +54,7 @@ def fold_undoing(executor: FoldsBack, entries: Sequence[Entry]) -> SliceResult:
     does."""
     results: list[SliceResult] = []
     faults: list[EventFault] = []
-    pending = list(entries)
+    pending: Sequence[Entry] = entries
     while True:
         try:
             results.append(executor.fold(pending))

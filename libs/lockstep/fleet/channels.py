@@ -29,9 +29,10 @@ from lockstep.events.columns import (
     taken,
 )
 from lockstep.events.outputs import OutputColumns, Places
+from lockstep.execute.made import EntriesTogether, Looked, MadeEntry
 from lockstep.fleet.asking import Asking
 from lockstep.fleet.cutting import NONE, Cut, Cutter, Moves
-from lockstep.fleet.entries import Looked, MadeEntry
+from lockstep.fleet.pooling import PoolCut, pool_cut, pooled
 from lockstep.fleet.shares import shares_of
 from lockstep.fleet.units import Unit
 
@@ -41,6 +42,8 @@ _IN_FRONT: Final = -1
 
 _PARTITIONS_MAX: Final = 1 << 20
 _CHUNKS_MAX: Final = 1 << 24
+_POOLED_MIN: Final = 2
+"""So many entries are cut at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,16 +104,25 @@ class _Rows:
 
 
 class Merged:
-    """Entries for a unit's executor, and where their deliveries stand in the records."""
+    """Entries for a unit's executor, and where their deliveries stand in the records. `cut`: all of
+    them, where they were cut together; else they are added one by one."""
 
-    def __init__(self, is_playback: bool) -> None:
-        self.entries: list[MadeEntry] = []
+    def __init__(
+        self, is_playback: bool, together: tuple[EntriesTogether, PoolCut] | None = None
+    ) -> None:
+        self._made: list[MadeEntry] = []
         self._is_playback = is_playback
         self._cuts: list[Cut | Longs] = []
+        self._together = together
+
+    @property
+    def entries(self) -> Sequence[EncodedEntry]:
+        """What is folded."""
+        return self._made if self._together is None else self._together[0]
 
     def add(self, position: Position, made: Looked, stands: Cut | Longs) -> None:
         """The next entry; `stands` has the moments of its deliveries."""
-        self.entries.append(MadeEntry(position, made))
+        self._made.append(MadeEntry(position, made))
         self._cuts.append(stands)
 
     def placed(self, columns: Iterable[OutputColumns]) -> list[OutputColumns]:
@@ -118,12 +130,19 @@ class Merged:
         found = [each for each in columns if len(each)]
         if not found:
             return []
-        positions = np.array([entry.position for entry in self.entries], np.int64)
+        positions, counts, flat = self._stands()
+        starts = np.cumsum(counts) - counts
+        return [self._placed(each, positions, starts, counts, flat) for each in found]
+
+    def _stands(self) -> tuple[Longs, Longs, Longs]:
+        """(the positions, how many deliveries each has, the moment of each delivery)."""
+        if self._together is not None:
+            entries, cut = self._together
+            return entries.records.positions, *cut.moments()
+        positions = np.array([entry.position for entry in self._made], np.int64)
         moments = [each.moments if isinstance(each, Cut) else each for each in self._cuts]
         counts = np.array([len(each) for each in moments], np.int64)
-        starts = np.cumsum(counts) - counts
-        flat = np.concatenate([*moments, NONE])
-        return [self._placed(each, positions, starts, counts, flat) for each in found]
+        return positions, counts, np.concatenate([*moments, NONE])
 
     def _placed(
         self, rows: OutputColumns, positions: Longs, starts: Longs, counts: Longs, flat: Longs
@@ -158,6 +177,7 @@ class Merger:
                 self._ranks.setdefault(writer, place)
         self._shares = {feed.stream: shares_of(unit, feed) for feed in unit.group.feeds}
         self._nothing = _nothing(unit)
+        self._schemas = unit.plan.fleet.app.checked.streams
         playback = unit.plan.app.checked.annotations.get("playback")
         # Where nothing comes for a while the clock leaps, in front of any record.
         self._leaps = playback is not None and playback.get("idle.time") is not None
@@ -166,9 +186,12 @@ class Merger:
     def merged(self, entries: Sequence[EncodedEntry], channels: Sequence[Channel]) -> Merged:
         """For the units' executor. `channels`: all rows of the streams that it reads, of all
         upstream units, at the positions of the entries."""
+        own = [self._own(each) for each in channels if len(each.rows)]
+        if not own and (pooled_cut := self._pooled(entries)) is not None:
+            together = EntriesTogether(pooled_cut.records, self._nothing)
+            return Merged(self._is_playback, (together, pooled_cut))
         found = Merged(self._is_playback)
         positions = np.array([entry.position for entry in entries], np.int64)
-        own = [self._own(each) for each in channels if len(each.rows)]
         bounds = [each.bounds(positions) for each in own]
         for i, entry in enumerate(entries):
             cut = self._cutter.cut_entry(entry)
@@ -186,6 +209,19 @@ class Merger:
                 found.add(entry.position, made, cut)
             self._passed(cut)
         return found
+
+    def _pooled(self, entries: Sequence[EncodedEntry]) -> PoolCut | None:
+        """The unit's own of all entries at once, where that says the same."""
+        if len(entries) < _POOLED_MIN or (self._is_playback and self._leaps):
+            return None
+        pool = pooled(entries, self._schemas)
+        if pool is None:
+            return None
+        wanted, clock_ms = self._cutter.wanted, self.clock_ms
+        cut = pool_cut(pool, wanted, is_playback=self._is_playback, clock_ms=clock_ms)
+        if cut is not None and self._is_playback and clock_ms is not None and len(pool.clocks):
+            self.clock_ms = max(clock_ms, int(pool.clocks[-1]))
+        return cut
 
     def _passed(self, cut: Cut) -> None:
         """The clock behind a record, if that in front of it was known."""
@@ -219,7 +255,7 @@ class Merger:
             return Bundle(cut.clock_ms, np.zeros(len(at), np.uint16), (part,), clocks), at
         own = cut.moments
         front = np.searchsorted(own, at)  # which of the unit's own each move stands in front of
-        joins = np.append(front[1:] != front[:-1], True) & (front < len(own))
+        joins = np.append(own, -1)[front] == at + 1
         alone = np.flatnonzero(~joins)
         places = front[alone] + np.arange(len(alone))
         owner = np.ones(len(own) + len(alone), np.uint16)
@@ -284,7 +320,7 @@ class Merger:
         if self._is_playback:
             if cut.moves is not None:
                 place = len(brought)
-                stay, given = _joined_moves(owner, clocks, place)
+                stay, given = _joined_moves(owner, clocks, moments, place)
                 owner, moments, given = owner[stay], moments[stay], given[stay]
                 left = int((owner == place).sum())
                 parts[place] = self._empty(left)
@@ -334,11 +370,14 @@ def _order(
     return np.lexsort((numbers, turns, moments, before, coarse))
 
 
-def _joined_moves(owner: Longs, clocks: Longs, moves: int) -> tuple[npt.NDArray[np.bool_], Longs]:
-    """(which deliveries stay, the clock of each): a move right in front of an event of the record
-    goes with that event."""
+def _joined_moves(
+    owner: Longs, clocks: Longs, moments: Longs, moves: int
+) -> tuple[npt.NDArray[np.bool_], Longs]:
+    """(which deliveries stay, the clock of each): the move of an event's own goes with that event.
+    One by an event of others stays where it is, as timers that it fires have its moment."""
     given = np.where(owner == moves, clocks, STAYS)
-    joins = np.flatnonzero((owner[:-1] == moves) & (owner[1:] == moves + 1))
+    is_own = (owner[1:] == moves + 1) & (moments[1:] == moments[:-1] + 1)
+    joins = np.flatnonzero((owner[:-1] == moves) & is_own)
     given[joins + 1] = clocks[joins]
     stay = np.ones(len(owner), np.bool_)
     stay[joins] = False

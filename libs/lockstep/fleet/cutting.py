@@ -17,8 +17,8 @@ import numpy.typing as npt
 from lockstep.events import Position, WriteRecord
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.columns import EventColumns, numbers
+from lockstep.execute.made import Looked
 from lockstep.fleet.asking import Asking
-from lockstep.fleet.entries import Looked
 from lockstep.fleet.shares import Shares, shares_of
 from lockstep.fleet.units import Unit
 
@@ -129,6 +129,7 @@ class Cutter:
             for place, feed in enumerate(unit.group.feeds)
             if feed.from_input
         }
+        self.wanted = {stream: shares for stream, (_, shares) in self._feeds.items()}
 
     def cut_entry(self, entry: EncodedEntry) -> Cut:
         """A unit's own of the record of an entry. What is not the unit's is not decoded, where the

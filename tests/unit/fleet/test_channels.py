@@ -10,10 +10,10 @@ from lockstep.events import TickRecord
 from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.columns import EventColumns, arrow_schema
 from lockstep.events.outputs import OutputColumns, Places
+from lockstep.execute.made import MadeEntry
 from lockstep.fleet import units_of
 from lockstep.fleet.asking import asking_of
 from lockstep.fleet.channels import Channel, Merger
-from lockstep.fleet.entries import MadeEntry
 from lockstep.fleet.units import Unit
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan
@@ -142,8 +142,8 @@ def test_in_playback_the_moves_of_others_are_deliveries() -> None:
     ("clock_ms", "expected"),
     [
         (3, [("S", [0], 9), ("S", [3], STAYS), ("S", [], 9), ("S", [], 12)]),
-        (11, [("S", [0], 9), ("S", [3], 9), ("S", [], 9), ("S", [], 12)]),
-        (None, [("S", [0], 9), ("S", [3], 9), ("S", [], 9), ("S", [], 12)]),
+        (11, [("S", [0], 9), ("S", [], 9), ("S", [3], STAYS), ("S", [], 9), ("S", [], 12)]),
+        (None, [("S", [0], 9), ("S", [], 9), ("S", [3], STAYS), ("S", [], 9), ("S", [], 12)]),
     ],
 )
 def test_moves_that_do_nothing_are_left_out(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, WriteRecord
+from lockstep.execute import made as entries
 from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.fleet import entries
 from lockstep.fleet.local import FleetExecutor
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan, plan_of
@@ -114,10 +114,10 @@ def test_units_of_one_process_write_no_bytes_for_each_other(
     monkeypatch.setattr(entries, "encode_record", pytest.fail)
     whole = ReferenceExecutor(plan)
     whole.run_slice([_sent(1)])
-    found = executor.run_slice([_sent(2), _sent(3)])
-    assert sorted(row.data for row in found.rows) == sorted(
-        row.data for row in whole.run_slice([_sent(2), _sent(3)]).rows
-    )
+    for log in ([_sent(2), _sent(3)], [_sent(4)]):  # together, and one by one
+        assert sorted(row.data for row in executor.run_slice(log).rows) == sorted(
+            row.data for row in whole.run_slice(log).rows
+        )
 
 
 def _sent(position: int) -> LogEntry:

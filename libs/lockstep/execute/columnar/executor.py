@@ -32,14 +32,15 @@ from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.rounds import GoesOn
 from lockstep.execute.columnar.sharding import NotSharded, roles_of
 from lockstep.execute.columnar.slices import read_slice
-from lockstep.execute.columnar.together import Together
 from lockstep.execute.contract import QueryWork, SliceResult
 from lockstep.execute.encoding import encoded
 from lockstep.execute.following import joined_results
+from lockstep.execute.made import EntriesTogether
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.deduplication import SeenIds
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX, ReferenceExecutor
 from lockstep.execute.reference.writes import AppliedWrites
+from lockstep.execute.together import Together
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.limits import LimitError
@@ -154,6 +155,8 @@ class ColumnarExecutor:
     def run_encoded(self, entries: Sequence[EncodedEntry] | Together) -> SliceResult:
         """Folds entries, which may be read already; writes between them by the reference."""
         self._is_fresh = False
+        if isinstance(entries, EntriesTogether):
+            entries = entries.records
         if isinstance(entries, Together) or not any(entry.is_write for entry in entries):
             return self._run(entries)
         parts = groupby(entries, key=lambda entry: entry.is_write)

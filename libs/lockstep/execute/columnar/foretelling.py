@@ -9,7 +9,7 @@ from lockstep.columns.rule import NotLowerable
 from lockstep.columns.units import Unit
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar.sharing import Item
-from lockstep.execute.columnar.together import Together
+from lockstep.execute.together import Together
 from lockstep.plan import AppPlan, PlanNode, QueryNode
 from lockstep.tables.columns import TableUnit, can_foretell
 from lockstep.tables.foretelling import ForetoldWrites, foretold_writer

@@ -22,8 +22,8 @@ from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import EventColumns, arrow_schema, numbers
 from lockstep.execute.columnar import slices_kernel as kernel
-from lockstep.execute.columnar.together import Gathered, Together, plain_header
 from lockstep.execute.reference.deduplication import SeenIds
+from lockstep.execute.together import Gathered, Together, Turns, begins_of, plain_header
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,26 +175,31 @@ def _waits(reading: _Reading, entry: EncodedEntry) -> bool:
 def _add_waiting(reading: _Reading) -> None:
     """Adds the records that wait."""
     gathered = reading.gathered
-    if gathered.headers:
+    if gathered.rows:
         reading.gathered = Gathered()
-        events = sum(header.batch.rows for header in gathered.headers)
-        begin = reading.next_moment - 2 * (len(gathered.headers) + events)
+        begin = reading.next_moment - 2 * (len(gathered.rows) + sum(gathered.rows))
         _add_together(reading, gathered.together(), begin)
 
 
 def _add_together(reading: _Reading, records: Together, begin: int) -> Longs:
     """Adds records whose first moment is `begin`; the first moment of each."""
-    rows = records.rows
-    firsts = offsets_of(2 + 2 * rows)
+    rows, turns = records.rows, records.turns
+    firsts = offsets_of(2 + 2 * (rows if turns is None else turns.counts))
     reading.next_moment = begin + int(firsts[-1])
     firsts = firsts[:-1] + begin
-    begins, bounds = _places_of(records.streams, rows)
+    clocks = _move_walls(reading, records.clocks_ms, firsts)
     stamps = [
         each.column(each.num_columns - 1) for some in records.batches.values() for each in some
     ]
+    if turns is not None:
+        moments, now = _turned(reading, turns, firsts)
+    if not stamps:
+        return firsts
     times = numbers(stamps[0] if len(stamps) == 1 else pa.concat_arrays(stamps))
     times = plain_array(times, np.int64)
-    moments, now = _laid(reading, records, firsts, begins, times)
+    begins, bounds = begins_of(records.streams, rows)
+    if turns is None:
+        moments, now = _laid(reading, records, firsts, begins, times, clocks)
     for number, (stream, batches) in enumerate(records.batches.items()):
         own = slice(bounds[number], bounds[number + 1])
         ones = _ones(own.stop - own.start)
@@ -203,22 +208,31 @@ def _add_together(reading: _Reading, records: Together, begin: int) -> Longs:
     return firsts
 
 
-def _places_of(streams: Longs, rows: Longs) -> tuple[Longs, list[int]]:
-    """(where the events of each record begin, if those of a stream lie together; where each stream
-    begins, and the end)."""
-    arranged = np.argsort(streams, kind="stable")
-    ends = np.cumsum(rows[arranged])
-    begins = np.empty_like(rows)
-    begins[arranged] = ends - rows[arranged]
-    return begins, [0, *ends[np.cumsum(np.bincount(streams)) - 1].tolist()]
+def _turned(reading: _Reading, turns: Turns, firsts: Longs) -> tuple[Longs, Longs]:
+    """(the moments of all events, the app clock at them), as the deliveries move it."""
+    starts = offsets_of(turns.counts)
+    moments = np.repeat(firsts + 2 - 2 * starts[:-1], turns.counts) + 2 * np.arange(starts[-1])
+    if not len(moments):
+        return moments, moments
+    now: Longs = np.maximum.accumulate(np.maximum(turns.clocks, reading.clock.now))
+    moves = np.flatnonzero(turns.clocks != STAYS)
+    reading.move_moments.append(moments[moves])
+    reading.move_clocks.append(now[moves])
+    reading.clock.now = int(now[-1])
+    return moments[turns.places] + 1, now[turns.places]
 
 
 def _laid(
-    reading: _Reading, records: Together, firsts: Longs, begins: Longs, times: Longs
+    reading: _Reading,
+    records: Together,
+    firsts: Longs,
+    begins: Longs,
+    times: Longs,
+    clocks: Longs,
 ) -> tuple[Longs, Longs]:
-    """(the moments of all events, the app clock at them): in playback it moves by what is heard."""
+    """(the moments of all events, the app clock at them): in playback it moves by what is heard,
+    else by the records' `clocks`."""
     clock, rows = reading.clock, records.rows
-    clocks = _move_walls(reading, records.clocks_ms, firsts)
     heard = np.zeros(len(rows), np.bool_)
     if clock.is_playback:
         heard = records.heard

@@ -13,8 +13,8 @@ import msgspec
 from lockstep.columns.column import Suspected
 from lockstep.events import Position, StreamSchema
 from lockstep.events.codec import EncodedEntry
-from lockstep.execute.columnar.together import Together, put_together
 from lockstep.execute.contract import QueryWork, StateLostError
+from lockstep.execute.made import EntriesTogether
 from lockstep.execute.observe import Observation
 from lockstep.execute.spark import blocks, wire, worker
 from lockstep.execute.spark.company import (
@@ -27,6 +27,7 @@ from lockstep.execute.spark.company import (
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkSlices
+from lockstep.execute.together import Together, put_together
 from lockstep.execute.undoing import Poisoned
 from lockstep.execute.work import joined_work
 from lockstep.operators.errors import EventError, SnapshotError
@@ -101,7 +102,11 @@ class _Shard:
             if not base and ready.is_of(entries):
                 return ready.block, ready.together
             self.sent.withdraw()
-        parts = [*base, *(entry.payload for entry in entries)]
+        if isinstance(entries, EntriesTogether) and not base and self.takes_together:
+            records = entries.records
+            block = self.sent.put(wire.encode_together(records), shared=shared)
+            return block, list(records.batches)
+        parts: list[Any] = [*base, *(entry.payload for entry in entries)]
         return self.sent.put(parts, shared=shared), None
 
     @property

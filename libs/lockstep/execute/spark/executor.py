@@ -19,6 +19,7 @@ from lockstep.execute.contract import QueryWork, SliceResult
 from lockstep.execute.encoding import encoded
 from lockstep.execute.following import joined_results
 from lockstep.execute.joining import joined_snapshots
+from lockstep.execute.made import EntriesTogether
 from lockstep.execute.observe import Observation
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
 from lockstep.execute.spark import wire
@@ -134,7 +135,7 @@ class SparkExecutor:
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
         """Folds entries in one request; their bytes go to the workers as they are."""
-        if len(self._workers.shards) == 1:
+        if len(self._workers.shards) == 1 or isinstance(entries, EntriesTogether):
             return self._fold(entries)
         # A write is no matter of order within a slice: the reference applies it in between.
         runs = [list(run) for _, run in groupby(entries, key=lambda each: each.is_write)]

@@ -78,9 +78,8 @@ class Base:
         """Entries that are folded."""
         if not entries:
             return
-        # Without what was read of them: they may stay for long.
-        self._entries += [EncodedEntry(entry.position, entry.payload) for entry in entries]
-        self._bytes += sum(len(entry.payload) for entry in entries)
+        self._entries += [entry.kept() for entry in entries]
+        self._bytes += sum(entry.size_bytes for entry in entries)
         self._last = entries[-1].position
         self.trim()
 

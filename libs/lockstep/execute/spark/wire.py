@@ -22,12 +22,12 @@ from lockstep.events.objects import decode_object, encode_object
 from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns
 from lockstep.execute.columnar.folding import Exported
 from lockstep.execute.columnar.joined_shards import joined_rows
-from lockstep.execute.columnar.together import Together
 from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.execute.spark import blocks
 from lockstep.execute.spark.blocks import Block
 from lockstep.execute.spark.location import Location
+from lockstep.execute.together import Together, Turns
 from lockstep.operators import state
 from lockstep.operators.limits import Limits
 
@@ -198,23 +198,29 @@ def decode_answer(payload: bytes) -> Answer:
 
 
 def encode_together(records: Together) -> list[blocks.Buffer | blocks.Writing]:
-    """Records that were read ahead, whose batches are one for each stream: the parts of a block."""
+    """Records that lie together, whose batches are one for each stream: the parts of a block."""
     of_records = np.stack(
         [
             records.positions, records.rows, records.clocks_ms, records.heard.astype(np.int64),
             records.streams,
         ]
     )  # fmt: skip
+    turns = records.turns
+    moving = [] if turns is None else [turns.counts, turns.clocks, turns.places]
     batches = [partial(_write, batch) for (batch,) in records.batches.values()]
-    return [of_records, *batches]
+    return [of_records, *moving, *batches]
 
 
 def decode_together(streams: Sequence[str], parts: Sequence[Any]) -> Together:
     """The records in the parts, in place."""
     of_records = np.frombuffer(parts[0], np.int64).reshape(5, -1)
     positions, rows, clocks_ms, heard, numbers_of = of_records
-    batches = {stream: [_read(part)] for stream, part in zip(streams, parts[1:], strict=True)}
-    return Together(positions, rows, clocks_ms, heard.astype(np.bool_), numbers_of, batches)
+    first = len(parts) - len(streams)
+    moving = [np.frombuffer(part, np.int64) for part in parts[1:first]]
+    turns = Turns(*moving) if moving else None
+    batches = {stream: [_read(part)] for stream, part in zip(streams, parts[first:], strict=True)}
+    heards = heard.astype(np.bool_)
+    return Together(positions, rows, clocks_ms, heards, numbers_of, batches, turns)
 
 
 def encode_rows(rows: Sequence[OutputRow]) -> bytes:

@@ -1,0 +1,167 @@
+"""Entries that are made on the way from the log to an executor of this process: their bytes are
+written only when somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import ClassVar, overload
+
+import numpy as np
+
+from lockstep.columns.column import Longs, Mask
+from lockstep.events import Position, TickRecord, WriteRecord
+from lockstep.events.bundles import Bundle
+from lockstep.events.codec import EncodedEntry, encode_bundle, encode_record
+from lockstep.events.columns import EventColumns, singles
+from lockstep.events.records import InputRecord
+from lockstep.execute.together import Together, begins_of
+
+Looked = EventColumns | TickRecord | WriteRecord | Bundle
+"""What an entry holds, in columns."""
+
+
+class MadeEntry(EncodedEntry):
+    """What stands at a position, as it was made."""
+
+    is_made: ClassVar[bool] = True
+
+    def __init__(self, position: Position, made: Looked) -> None:
+        vars(self)["position"] = position
+        vars(self)["made"] = made
+
+    @cached_property
+    def payload(self) -> bytes:
+        """The bytes; those of events are a bundle of their chunks, which says the same."""
+        made = self.columns()
+        if isinstance(made, EventColumns):
+            order = np.zeros(len(made.chunk_lengths), np.uint16)
+            made = Bundle(made.clock_ms, order, (made,))
+        return encode_bundle(made) if isinstance(made, Bundle) else encode_record(made)
+
+    @property
+    def is_write(self) -> bool:
+        made = self.columns()
+        return isinstance(made, WriteRecord) or (
+            isinstance(made, Bundle) and made.write is not None
+        )
+
+    def columns(self) -> Looked:
+        made: Looked = vars(self)["made"]
+        return made
+
+    def record(self) -> InputRecord | Bundle:
+        columns = self.columns()
+        return columns.to_record() if isinstance(columns, EventColumns) else columns
+
+
+class EntriesTogether(Sequence[EncodedEntry]):
+    """Entries whose `records` lie together, and have one batch per stream. Who folds in columns
+    takes those; each entry by itself is made when somebody asks for it, and says the same.
+    `nothing`: no events, of any stream that who folds them has."""
+
+    def __init__(self, records: Together, nothing: EventColumns) -> None:
+        self.records = records
+        self._nothing = nothing
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[EncodedEntry]:
+        return (_PartEntry(self, i) for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, at: int) -> EncodedEntry: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[EncodedEntry]: ...
+    def __getitem__(self, at: int | slice) -> EncodedEntry | Sequence[EncodedEntry]:
+        if isinstance(at, slice):
+            return [_PartEntry(self, i) for i in range(*at.indices(len(self)))]
+        return _PartEntry(self, range(len(self))[at])
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """About what the events take in memory."""
+        return sum(each.nbytes for (each,) in self.records.batches.values())
+
+    def made(self, i: int) -> Looked:
+        """What stands in one of them."""
+        records, turns = self.records, self.records.turns
+        clock_ms = int(records.clocks_ms[i])
+        events = self._events(i) if records.rows[i] else None
+        if turns is None:
+            return events or TickRecord(clock_ms)
+        own = slice(self._deliveries[i], self._deliveries[i + 1])
+        is_own = self._is_own[own]
+        if not len(is_own):
+            return TickRecord(clock_ms)
+        empty = EventColumns(
+            self._nothing.stream, 0, True, self._nothing.batch,
+            np.zeros(int((~is_own).sum()), np.int32), 0,
+        )  # fmt: skip
+        parts = (empty,) if events is None else (empty, events)
+        return Bundle(clock_ms, is_own.astype(np.uint16), parts, turns.clocks[own])
+
+    def _events(self, i: int) -> EventColumns:
+        records = self.records
+        stream = list(records.batches)[int(records.streams[i])]
+        (batch,) = records.batches[stream]
+        count = int(records.rows[i])
+        batch = batch.slice(int(self._begins[i]), count)
+        last = batch.num_columns - 1
+        return EventColumns(
+            stream, int(records.clocks_ms[i]), bool(records.heard[i]),
+            batch.select(range(last)), singles(count), 0, batch.column(last),
+        )  # fmt: skip
+
+    @cached_property
+    def _begins(self) -> Longs:
+        """Where the events of each record lie in the batch of their stream."""
+        records = self.records
+        begins, bounds = begins_of(records.streams, records.rows)
+        found: Longs = begins - np.array(bounds)[records.streams]
+        return found
+
+    @cached_property
+    def _deliveries(self) -> list[int]:
+        """Where those of each record begin, and the end."""
+        assert self.records.turns is not None
+        return [0, *np.cumsum(self.records.turns.counts).tolist()]
+
+    @cached_property
+    def _is_own(self) -> Mask:
+        """Which deliveries have an event."""
+        turns = self.records.turns
+        assert turns is not None
+        found = np.zeros(len(turns.clocks), np.bool_)
+        found[turns.places] = True
+        return found
+
+
+class _PartEntry(MadeEntry):
+    """One of entries that lie together."""
+
+    def __init__(self, whole: EntriesTogether, i: int) -> None:
+        vars(self)["position"] = int(whole.records.positions[i])
+        vars(self)["_whole"] = whole
+        vars(self)["_i"] = i
+
+    @property
+    def is_write(self) -> bool:
+        return False
+
+    @property
+    def size_bytes(self) -> int:
+        whole: EntriesTogether = vars(self)["_whole"]
+        return whole.size_bytes // len(whole) + 1
+
+    def kept(self) -> EncodedEntry:
+        return _PartEntry(vars(self)["_whole"], vars(self)["_i"])
+
+    def columns(self) -> Looked:
+        return self._made
+
+    @cached_property
+    def _made(self) -> Looked:
+        whole: EntriesTogether = vars(self)["_whole"]
+        return whole.made(vars(self)["_i"])
