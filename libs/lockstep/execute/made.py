@@ -4,12 +4,13 @@ written only when somebody asks for them."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar, overload
 
 import numpy as np
 
-from lockstep.columns.column import Longs, Mask
+from lockstep.columns.column import Longs
 from lockstep.events import Position, TickRecord, WriteRecord
 from lockstep.events.bundles import Bundle
 from lockstep.events.codec import EncodedEntry, encode_bundle, encode_record
@@ -88,26 +89,32 @@ class EntriesTogether(Sequence[EncodedEntry]):
         """What stands in one of them."""
         records, turns = self.records, self.records.turns
         clock_ms = int(records.clocks_ms[i])
-        events = self._events(i) if records.rows[i] else None
         if turns is None:
-            return events or TickRecord(clock_ms)
-        own = slice(self._deliveries[i], self._deliveries[i + 1])
-        is_own = self._is_own[own]
-        if not len(is_own):
+            if not records.rows[i]:
+                return TickRecord(clock_ms)
+            number = int(records.streams[i])
+            begin = int(self._begins[i]) - records.bounds[number]
+            return self._events(i, number, slice(begin, begin + int(records.rows[i])))
+        first, end = self._deliveries[i], self._deliveries[i + 1]
+        if first == end:
             return TickRecord(clock_ms)
-        empty = EventColumns(
-            self._nothing.stream, 0, True, self._nothing.batch,
-            np.zeros(int((~is_own).sum()), np.int32), 0,
-        )  # fmt: skip
-        parts = (empty,) if events is None else (empty, events)
-        return Bundle(clock_ms, is_own.astype(np.uint16), parts, turns.clocks[own])
+        order, parts = np.zeros(end - first, np.uint16), []
+        for number, places in enumerate(self._places):
+            own = slice(*np.searchsorted(places, (first, end)).tolist())
+            if own.start < own.stop:
+                parts.append(self._events(i, number, own))
+                order[places[own] - first] = len(parts)
+        empty = replace(self._nothing, chunk_lengths=np.zeros(int((order == 0).sum()), np.int32))
+        clocks = None if turns.clocks is None else turns.clocks[first:end]
+        return Bundle(clock_ms, order, (empty, *parts), clocks)
 
-    def _events(self, i: int) -> EventColumns:
+    def _events(self, i: int, number: int, own: slice) -> EventColumns:
+        """Some events of a stream, in one of the records."""
         records = self.records
-        stream = list(records.batches)[int(records.streams[i])]
+        stream = list(records.batches)[number]
         (batch,) = records.batches[stream]
-        count = int(records.rows[i])
-        batch = batch.slice(int(self._begins[i]), count)
+        count = own.stop - own.start
+        batch = batch.slice(own.start, count)
         last = batch.num_columns - 1
         return EventColumns(
             stream, int(records.clocks_ms[i]), bool(records.heard[i]),
@@ -116,11 +123,8 @@ class EntriesTogether(Sequence[EncodedEntry]):
 
     @cached_property
     def _begins(self) -> Longs:
-        """Where the events of each record lie in the batch of their stream."""
-        records = self.records
-        begins, bounds = begins_of(records.streams, records.rows)
-        found: Longs = begins - np.array(bounds)[records.streams]
-        return found
+        """Where the events of each record lie."""
+        return begins_of(self.records.streams, self.records.rows)
 
     @cached_property
     def _deliveries(self) -> list[int]:
@@ -129,13 +133,10 @@ class EntriesTogether(Sequence[EncodedEntry]):
         return [0, *np.cumsum(self.records.turns.counts).tolist()]
 
     @cached_property
-    def _is_own(self) -> Mask:
-        """Which deliveries have an event."""
-        turns = self.records.turns
-        assert turns is not None
-        found = np.zeros(len(turns.clocks), np.bool_)
-        found[turns.places] = True
-        return found
+    def _places(self) -> Sequence[Longs]:
+        """Of the events of each stream."""
+        assert self.records.turns is not None
+        return np.split(self.records.turns.places, self.records.bounds[1:-1])
 
 
 class _PartEntry(MadeEntry):

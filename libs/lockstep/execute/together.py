@@ -6,8 +6,10 @@ events. Who has time before they are folded can read them ahead (`put_together`)
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -28,15 +30,16 @@ _TIMES_ALONE: Final = (("timestamp",), ())
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """What moves the clock of playback where others have events of the records, too.
+    """The deliveries of records of which others have events, too, or bring rows in between.
 
     `counts`: how many deliveries each record has: of an event, or of none. `clocks`, one per
-    delivery, as of a Bundle: the clock in front of it, or STAYS. `places`: which of all deliveries
-    each event is, as the events lie in the batches.
+    delivery, as of a Bundle in playback: the clock in front of it, or STAYS; None: of a live app.
+    `places`: which of all deliveries each event is, as the events lie in the batches, where those
+    of a stream have the order of their deliveries.
     """
 
     counts: Longs
-    clocks: Longs
+    clocks: Longs | None
     places: Longs
 
 
@@ -47,8 +50,8 @@ class Together:
     Of each: `positions`, how many `rows` it has, its `clocks_ms`, whether its events are `heard` by
     the clock of playback, and `streams`, the number of its stream among `batches` (of one without
     rows it says nothing). Those have, by stream, the events of all its records: the attributes in
-    their exact types, then the times. `turns`: then these move the clock, and
-    not what is heard.
+    their exact types, then the times. `turns`: then these are the deliveries, of any streams, and
+    move the clock; `streams` says nothing.
     """
 
     positions: Longs
@@ -58,6 +61,13 @@ class Together:
     streams: Longs
     batches: Mapping[str, Sequence[pa.RecordBatch]]
     turns: Turns | None = None
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """Where the events of each stream begin if those of one lie behind those of another, and
+        the end."""
+        counts = [sum(each.num_rows for each in some) for some in self.batches.values()]
+        return [0, *itertools.accumulate(counts)]
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -78,8 +88,7 @@ class Gathered:
         """One that is plain. CodecError."""
         batch, part = entry.batch(), header.batch
         if not part.extras:
-            times = column_of(np.full(part.rows, header.constant_ms, np.int64))
-            batch = batch.append_column(_TIMES, times)
+            batch = with_times(batch, np.full(part.rows, header.constant_ms, np.int64))
         self.batches.setdefault(header.stream, []).append(batch)
         self._add(entry, header.clock_ms, header.batch.rows, header.has_timestamps, header.stream)
 
@@ -158,11 +167,15 @@ def put_together(
     return replace(found, batches=joined)
 
 
-def begins_of(streams: Longs, rows: Longs) -> tuple[Longs, list[int]]:
-    """(where the events of each record begin, if those of a stream lie together; where each stream
-    begins, and the end)."""
+def with_times(batch: pa.RecordBatch, times: Longs) -> pa.RecordBatch:
+    """Values of events, and their times."""
+    return batch.append_column(_TIMES, column_of(times))
+
+
+def begins_of(streams: Longs, rows: Longs) -> Longs:
+    """Where the events of each record begin, if those of a stream lie together."""
     arranged = np.argsort(streams, kind="stable")
     ends = np.cumsum(rows[arranged])
     begins = np.empty_like(rows)
     begins[arranged] = ends - rows[arranged]
-    return begins, [0, *ends[np.cumsum(np.bincount(streams)) - 1].tolist()]
+    return begins

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,8 @@ from lockstep.events.outputs import OutputColumns, Places
 from lockstep.execute.made import EntriesTogether, Looked, MadeEntry
 from lockstep.fleet.asking import Asking
 from lockstep.fleet.cutting import NONE, Cut, Cutter, Moves
-from lockstep.fleet.pooling import PoolCut, pool_cut, pooled
+from lockstep.fleet.mixing import Brought, mixed
+from lockstep.fleet.pooling import PoolCut, own_of, pool_cut, pooled
 from lockstep.fleet.shares import shares_of
 from lockstep.fleet.units import Unit
 
@@ -44,6 +45,11 @@ _PARTITIONS_MAX: Final = 1 << 20
 _CHUNKS_MAX: Final = 1 << 24
 _POOLED_MIN: Final = 2
 """So many entries are cut at once."""
+
+
+class _Way(TypedDict):
+    is_playback: bool
+    clock_ms: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +93,16 @@ class _Rows:
         """Between which places the rows of each position stand."""
         starts = np.searchsorted(self.rows.positions, positions)
         return starts.tolist(), np.searchsorted(self.rows.positions, positions, "right").tolist()
+
+    def brought(self) -> Brought:
+        """All of them, each a chunk."""
+        rows = self.rows
+        assert rows.places is not None
+        moments, clocks, _ = rows.places
+        turn = (self.rank, self.partition)
+        return Brought(
+            rows.stream, rows.positions, moments, clocks, rows.timestamps_ms, rows.batch, turn
+        )
 
     def delivered(self, start: int, stop: int) -> _Deliveries:
         """The rows of one position."""
@@ -178,6 +194,7 @@ class Merger:
         self._shares = {feed.stream: shares_of(unit, feed) for feed in unit.group.feeds}
         self._nothing = _nothing(unit)
         self._schemas = unit.plan.fleet.app.checked.streams
+        self._rows_of = unit.plan.app.schemas
         playback = unit.plan.app.checked.annotations.get("playback")
         # Where nothing comes for a while the clock leaps, in front of any record.
         self._leaps = playback is not None and playback.get("idle.time") is not None
@@ -187,7 +204,7 @@ class Merger:
         """For the units' executor. `channels`: all rows of the streams that it reads, of all
         upstream units, at the positions of the entries."""
         own = [self._own(each) for each in channels if len(each.rows)]
-        if not own and (pooled_cut := self._pooled(entries)) is not None:
+        if (pooled_cut := self._pooled(entries, own)) is not None:
             together = EntriesTogether(pooled_cut.records, self._nothing)
             return Merged(self._is_playback, (together, pooled_cut))
         found = Merged(self._is_playback)
@@ -210,18 +227,25 @@ class Merger:
             self._passed(cut)
         return found
 
-    def _pooled(self, entries: Sequence[EncodedEntry]) -> PoolCut | None:
-        """The unit's own of all entries at once, where that says the same."""
+    def _pooled(self, entries: Sequence[EncodedEntry], rows: Sequence[_Rows]) -> PoolCut | None:
+        """What is folded of all entries at once, where that says the same."""
         if len(entries) < _POOLED_MIN or (self._is_playback and self._leaps):
             return None
-        pool = pooled(entries, self._schemas)
-        if pool is None:
+        if not all(each.begins.all() for each in rows):
             return None
-        wanted, clock_ms = self._cutter.wanted, self.clock_ms
-        cut = pool_cut(pool, wanted, is_playback=self._is_playback, clock_ms=clock_ms)
-        if cut is not None and self._is_playback and clock_ms is not None and len(pool.clocks):
-            self.clock_ms = max(clock_ms, int(pool.clocks[-1]))
-        return cut
+        pool = pooled(entries, self._schemas)
+        if pool is None or (self._is_playback and not pool.moves_the_clock):
+            return None
+        own, found = own_of(pool, self._cutter.feeds), None
+        way: _Way = {"is_playback": self._is_playback, "clock_ms": self.clock_ms}
+        brought = [each.brought() for each in rows if len(each.rows)]
+        if brought:
+            found = mixed(pool, own, brought, self._rows_of, **way)
+        else:
+            found = pool_cut(pool, own, **way)
+        if found is not None and self._is_playback and self.clock_ms is not None:
+            self.clock_ms = max([self.clock_ms, *pool.clocks[-1:].tolist()])
+        return found
 
     def _passed(self, cut: Cut) -> None:
         """The clock behind a record, if that in front of it was known."""

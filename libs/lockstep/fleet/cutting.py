@@ -124,19 +124,18 @@ class Cutter:
         self._unit = unit
         self._asking = asking
         self._is_playback = unit.plan.is_playback
-        self._feeds: dict[str, tuple[int, Shares | None]] = {
+        self.feeds: dict[str, tuple[int, Shares | None]] = {
             feed.stream: (place, shares_of(unit, feed))
             for place, feed in enumerate(unit.group.feeds)
             if feed.from_input
         }
-        self.wanted = {stream: shares for stream, (_, shares) in self._feeds.items()}
 
     def cut_entry(self, entry: EncodedEntry) -> Cut:
         """A unit's own of the record of an entry. What is not the unit's is not decoded, where the
         record itself says whose its events are."""
         header = None if entry.is_made else entry.header
         if isinstance(header, EventsHeader) and not (self._is_playback and header.has_timestamps):
-            _, shares = self._feeds.get(header.stream, NOT_READ)
+            _, shares = self.feeds.get(header.stream, NOT_READ)
             if shares is not None and shares.has_none(header.keyings):
                 return Cut(header.clock_ms, None)
         return self.cut(entry.position, entry.columns())
@@ -150,9 +149,9 @@ class Cutter:
         if not isinstance(record, EventColumns):
             return Cut(clock_ms, record, whole=record)
         moves = moves_of(record) if self._is_playback and record.has_timestamps else None
-        if record.stream not in self._feeds or not len(record):
+        if record.stream not in self.feeds or not len(record):
             return Cut(clock_ms, record, moves=moves)
-        place, shares = self._feeds[record.stream]
+        place, shares = self.feeds[record.stream]
         if shares is None:
             return Cut(clock_ms, record, record, place, moves=moves, whole=record)
         chunks, numbers = _chunks_of(record), None

@@ -6,7 +6,7 @@ one batch for each stream, and says the same as its own of each record.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,8 +22,9 @@ from lockstep.events.columns import EventColumns, Keyings, numbers, singles, tak
 from lockstep.execute.together import Together, Turns, put_together
 from lockstep.fleet.shares import Shares
 
-Wanted = Mapping[str, Shares | None]
-"""The streams that a unit reads from the input log, and how each is cut; None: it gets all."""
+Wanted = Mapping[str, tuple[int, Shares | None]]
+"""The streams that a unit reads from the input log: the place of each among its feeds, and how it
+is cut; None: it gets all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,86 +160,116 @@ def _said(entry: EncodedEntry) -> Keyings:
 
 @dataclass(frozen=True, eq=False)
 class PoolCut:
-    """A unit's own of pooled records. `places`: of its events, in order; None: of all."""
+    """What a unit folds of pooled records. `moments`: how many deliveries each record has, and the
+    moment of each."""
 
     pool: Pooled
     records: Together
-    places: Longs | None
-    turned: Longs | None = None
+    moments: Callable[[], tuple[Longs, Longs]]
 
-    def moments(self) -> tuple[Longs, Longs]:
-        """(how many deliveries each record has, the moment of each)."""
-        pool = self.pool
-        if self.turned is not None:
-            assert self.records.turns is not None
-            counts, places = self.records.turns.counts, self.turned
-            is_own = np.zeros(len(places), np.int64)
-            is_own[self.records.turns.places] = 1
-        else:
-            counts = self.records.rows
-            places = np.arange(int(pool.starts[-1])) if self.places is None else self.places
-            is_own = np.ones(len(places), np.int64)
-        return counts, 2 * (places - np.repeat(pool.starts[:-1], counts)) + is_own
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """A unit's own events of a stream, which is the feed of that `rank`, and their places."""
+
+    stream: str
+    rank: int
+    batch: pa.RecordBatch
+    places: Longs
+
+
+def own_of(pool: Pooled, wanted: Wanted) -> tuple[Own, ...]:
+    """A unit's own events of all streams."""
+    return tuple(_own(pool, wanted))
+
+
+def _own(pool: Pooled, wanted: Wanted) -> Iterator[Own]:
+    for stream, (batch,) in pool.records.batches.items():
+        if stream not in wanted:
+            continue
+        (rank, shares), share = wanted[stream], None
+        if shares is not None:
+            numbered = pool.event_numbers(stream) if shares.is_by_number else None
+            share = shares(pool.events(stream), numbered, None)
+        if share is None:
+            yield Own(stream, rank, batch, pool.places(stream))
+        elif len(share.index):
+            own = taken(batch, share.index)
+            yield Own(stream, rank, own, pool.places(stream)[share.index])
 
 
 def pool_cut(
-    pool: Pooled, wanted: Wanted, *, is_playback: bool, clock_ms: int | None
-) -> PoolCut | None:
-    """A unit's own of all records. `clock_ms`: see Merger. None where it can't be told here."""
-    if is_playback and not pool.moves_the_clock:
-        return None
+    pool: Pooled, own: Sequence[Own], *, is_playback: bool, clock_ms: int | None
+) -> PoolCut:
+    """What a unit folds of all records, where others bring nothing. `clock_ms`: see Merger."""
+    if not is_playback or sum(len(each.places) for each in own) == int(pool.starts[-1]):
+        return _plain(pool, own)
+    return _turned(pool, own, clock_ms)
+
+
+def counted(pool: Pooled, places: Longs) -> Longs:
+    """How many of some places, in order, are of each record."""
+    return np.diff(np.searchsorted(places, pool.starts))
+
+
+def _records(pool: Pooled, own: Sequence[Own], turns: Turns | None) -> Together:
     records = pool.records
-    rows = np.zeros(len(records), np.int64)
-    batches: dict[str, Sequence[pa.RecordBatch]] = {}
-    places: list[Longs] = []
-    streams = np.zeros(len(records), np.int64)
-    for stream, whole in records.batches.items():
-        if stream not in wanted:
-            continue
-        of_stream, shares = pool.of_stream(stream), wanted[stream]
-        share = None
-        if shares is not None:
-            counted = pool.event_numbers(stream) if shares.is_by_number else None
-            share = shares(pool.events(stream), counted, None)
-        if share is None:
-            rows[of_stream] = records.rows[of_stream]
-            batch, own = whole, pool.places(stream)
-        elif not len(share.index):
-            continue
-        else:
-            bounds = np.searchsorted(share.index, offsets_of(records.rows[of_stream]))
-            rows[of_stream] = np.diff(bounds)
-            batch, own = [taken(whole[0], share.index)], pool.places(stream)[share.index]
-        streams[of_stream] = len(batches)
-        batches[stream] = batch
-        places.append(own)
-    found = replace(records, rows=rows, streams=streams, batches=batches)
-    if not is_playback or int(rows.sum()) == int(pool.starts[-1]):
-        return PoolCut(pool, found, _in_order(places))
-    return _turned(pool, found, places, clock_ms)
+    rows, streams = np.zeros(len(records), np.int64), np.zeros(len(records), np.int64)
+    for number, each in enumerate(own):
+        of_stream = pool.of_stream(each.stream)
+        rows[of_stream] = counted(pool, each.places)[of_stream]
+        streams[of_stream] = number
+    batches = {each.stream: [each.batch] for each in own}
+    return replace(records, rows=rows, streams=streams, batches=batches, turns=turns)
 
 
-def _in_order(places: Sequence[Longs]) -> Longs:
-    if not places:
-        return np.zeros(0, np.int64)
-    return places[0] if len(places) == 1 else np.sort(np.concatenate(places))
+def _lying(own: Sequence[Own]) -> Longs:
+    """The places of all events as they lie in the batches."""
+    if len(own) == 1:
+        return own[0].places
+    return np.concatenate([np.zeros(0, np.int64), *(each.places for each in own)])
 
 
-def _turned(pool: Pooled, records: Together, own: Sequence[Longs], clock_ms: int | None) -> PoolCut:
-    """A delivery for each event of the unit's own, and for each move of the clock by others that
-    does something. One to where the clock stands fires only what was asked for too late, by an
+def _plain(pool: Pooled, own: Sequence[Own]) -> PoolCut:
+    """A delivery for each event."""
+    records = _records(pool, own, None)
+
+    def moments() -> tuple[Longs, Longs]:
+        places = np.sort(_lying(own))
+        return records.rows, 2 * (places - np.repeat(pool.starts[:-1], records.rows)) + 1
+
+    return PoolCut(pool, records, moments)
+
+
+def needed(pool: Pooled, own: Longs, brought: Longs, clock_ms: int | None) -> Mask:
+    """Which events move the clock such that something happens. A move to where the clock stands
+    fires only what was asked for too late: by rows of others at the places `brought`, or by an
     event whose time is before the clock; where that is not known, any event may be."""
-    lying = own[0] if len(own) == 1 else np.concatenate([np.zeros(0, np.int64), *own])
     moves = pool.rises.copy()
-    late = lying
+    late = own
     if clock_ms is not None:
-        late = lying[pool.times[lying] < np.maximum(pool.clocks[lying], clock_ms)]
-    behind = late + 1
-    moves[behind[behind < len(moves)]] = True
+        late = own[pool.times[own] < np.maximum(pool.clocks[own], clock_ms)]
+    for places in (late, brought):
+        behind = places + 1
+        moves[behind[behind < len(moves)]] = True
+    return moves
+
+
+def _turned(pool: Pooled, own: Sequence[Own], clock_ms: int | None) -> PoolCut:
+    """A delivery for each event of the unit's own, and for each move of the clock by others that
+    does something."""
+    lying = _lying(own)
+    moves = needed(pool, lying, lying[:0], clock_ms)
     delivered = moves.copy()
     delivered[lying] = True
     places = np.flatnonzero(delivered)
-    counts = np.diff(np.searchsorted(places, pool.starts))
+    counts = counted(pool, places)
     clocks = np.where(moves[places], pool.clocks[places], STAYS)
     turns = Turns(counts, clocks, np.searchsorted(places, lying))
-    return PoolCut(pool, replace(records, turns=turns), None, places)
+
+    def moments() -> tuple[Longs, Longs]:
+        is_own = np.zeros(len(places), np.int64)
+        is_own[turns.places] = 1
+        return counts, 2 * (places - np.repeat(pool.starts[:-1], counts)) + is_own
+
+    return PoolCut(pool, _records(pool, own, turns), moments)

@@ -25,6 +25,7 @@ from lockstep.fleet.asking import asking_of
 from lockstep.fleet.channels import Merged, Merger
 from lockstep.fleet.indexing import KeyIndex
 from lockstep.fleet.local import FleetExecutor
+from lockstep.fleet.pooling import pooled
 from lockstep.fleet.units import Unit, units_of
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import FleetPlan, Routing, fleet_of
@@ -221,12 +222,12 @@ def test_units_that_fold_the_same_share_what_was_read() -> None:
     """Entries that are not the very same are read again."""
     units = cut("", 2)
     entries = written(units, log(Random(1), 6), indexed=True)
-    first, second = (Merger(unit, asking_of(units))._pooled(entries) for unit in units[:2])
+    first, second = (Merger(unit, asking_of(units))._pooled(entries, ()) for unit in units[:2])
     assert first is not None
     assert second is not None
     assert first.pool is second.pool
     others = [EncodedEntry(each.position, bytes(bytearray(each.payload))) for each in entries[1:]]
-    third = Merger(units[0], asking_of(units))._pooled([entries[0], *others])
+    third = Merger(units[0], asking_of(units))._pooled([entries[0], *others], ())
     assert third is not None
     assert third.pool is not first.pool
 
@@ -245,3 +246,17 @@ def test_by_turns_each_event_goes_to_one() -> None:
         assert [deliveries(each) for each in found.entries] == [
             deliveries(one) for each in one_by_one(unit, entries, None) for one in each.entries
         ]
+
+
+def test_what_is_not_plain_is_not_pooled() -> None:
+    """Events that were sent together, and entries that were made on the way."""
+    units = cut("", 2)
+    schemas = units[0].plan.fleet.app.checked.streams
+    events = tuple(InputEvent(1000, ("a", n)) for n in range(2))
+    together = LogEntry(9, EventsRecord("S", 1000, (events,), True))
+    entries = written(units, [*log(Random(2), 4), together], indexed=False)
+    assert pooled(entries[:-1], schemas) is not None
+    assert pooled(entries, schemas) is None
+    assert pooled([], schemas) is None
+    made = one_by_one(units[0], entries[:1], None)[0].entries
+    assert pooled(made, schemas) is None

@@ -192,13 +192,14 @@ def _add_together(reading: _Reading, records: Together, begin: int) -> Longs:
         each.column(each.num_columns - 1) for some in records.batches.values() for each in some
     ]
     if turns is not None:
-        moments, now = _turned(reading, turns, firsts)
+        moments, now = _turned(reading, turns, firsts, clocks)
     if not stamps:
         return firsts
     times = numbers(stamps[0] if len(stamps) == 1 else pa.concat_arrays(stamps))
     times = plain_array(times, np.int64)
-    begins, bounds = begins_of(records.streams, rows)
+    bounds = records.bounds
     if turns is None:
+        begins = begins_of(records.streams, rows)
         moments, now = _laid(reading, records, firsts, begins, times, clocks)
     for number, (stream, batches) in enumerate(records.batches.items()):
         own = slice(bounds[number], bounds[number + 1])
@@ -208,12 +209,15 @@ def _add_together(reading: _Reading, records: Together, begin: int) -> Longs:
     return firsts
 
 
-def _turned(reading: _Reading, turns: Turns, firsts: Longs) -> tuple[Longs, Longs]:
-    """(the moments of all events, the app clock at them), as the deliveries move it."""
+def _turned(reading: _Reading, turns: Turns, firsts: Longs, clocks: Longs) -> tuple[Longs, Longs]:
+    """(the moments of all events, the app clock at them), as the deliveries move it; that of a live
+    app goes by the records' `clocks`."""
     starts = offsets_of(turns.counts)
     moments = np.repeat(firsts + 2 - 2 * starts[:-1], turns.counts) + 2 * np.arange(starts[-1])
     if not len(moments):
         return moments, moments
+    if turns.clocks is None:
+        return moments[turns.places] + 1, np.repeat(clocks, turns.counts)[turns.places]
     now: Longs = np.maximum.accumulate(np.maximum(turns.clocks, reading.clock.now))
     moves = np.flatnonzero(turns.clocks != STAYS)
     reading.move_moments.append(moments[moves])

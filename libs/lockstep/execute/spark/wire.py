@@ -206,7 +206,9 @@ def encode_together(records: Together) -> list[blocks.Buffer | blocks.Writing]:
         ]
     )  # fmt: skip
     turns = records.turns
-    moving = [] if turns is None else [turns.counts, turns.clocks, turns.places]
+    moving = [] if turns is None else [turns.counts, turns.places]
+    if turns is not None and turns.clocks is not None:
+        moving.append(turns.clocks)
     batches = [partial(_write, batch) for (batch,) in records.batches.values()]
     return [of_records, *moving, *batches]
 
@@ -217,7 +219,10 @@ def decode_together(streams: Sequence[str], parts: Sequence[Any]) -> Together:
     positions, rows, clocks_ms, heard, numbers_of = of_records
     first = len(parts) - len(streams)
     moving = [np.frombuffer(part, np.int64) for part in parts[1:first]]
-    turns = Turns(*moving) if moving else None
+    turns = None
+    if moving:
+        counts, places, *clocks = moving
+        turns = Turns(counts, clocks[0] if clocks else None, places)
     batches = {stream: [_read(part)] for stream, part in zip(streams, parts[first:], strict=True)}
     heards = heard.astype(np.bool_)
     return Together(positions, rows, clocks_ms, heards, numbers_of, batches, turns)
