@@ -117,6 +117,19 @@ class Pooled:
         return found
 
     @cached_property
+    def _is_in_order(self) -> bool:
+        return bool((self.times == self.clocks).all())
+
+    def late(self, places: Longs, clock_ms: int | None) -> Longs:
+        """Those of some places whose event may be before the clock, which stood at `clock_ms`;
+        None: nobody knows."""
+        if clock_ms is None:
+            return places
+        if not len(places) or (self._is_in_order and clock_ms <= self.clocks[0]):
+            return places[:0]
+        return places[self.times[places] < np.maximum(self.clocks[places], clock_ms)]
+
+    @cached_property
     def moves_the_clock(self) -> bool:
         """Whether every record with events is heard by the clock of playback."""
         return bool(self.records.heard[self.records.rows > 0].all())
@@ -246,10 +259,7 @@ def needed(pool: Pooled, own: Longs, brought: Longs, clock_ms: int | None) -> Ma
     fires only what was asked for too late: by rows of others at the places `brought`, or by an
     event whose time is before the clock; where that is not known, any event may be."""
     moves = pool.rises.copy()
-    late = own
-    if clock_ms is not None:
-        late = own[pool.times[own] < np.maximum(pool.clocks[own], clock_ms)]
-    for places in (late, brought):
+    for places in (pool.late(own, clock_ms), brought):
         behind = places + 1
         moves[behind[behind < len(moves)]] = True
     return moves
@@ -260,16 +270,17 @@ def _turned(pool: Pooled, own: Sequence[Own], clock_ms: int | None) -> PoolCut:
     does something."""
     lying = _lying(own)
     moves = needed(pool, lying, lying[:0], clock_ms)
-    delivered = moves.copy()
-    delivered[lying] = True
-    places = np.flatnonzero(delivered)
+    owned = np.zeros(len(moves), np.bool_)
+    owned[lying] = True
+    places = np.flatnonzero(moves | owned)
+    is_own = owned[places]
     counts = counted(pool, places)
     clocks = np.where(moves[places], pool.clocks[places], STAYS)
-    turns = Turns(counts, clocks, np.searchsorted(places, lying))
+    # The events of one stream lie in the order of the log.
+    at = np.flatnonzero(is_own) if len(own) == 1 else np.searchsorted(places, lying)
+    turns = Turns(counts, clocks, at)
 
     def moments() -> tuple[Longs, Longs]:
-        is_own = np.zeros(len(places), np.int64)
-        is_own[turns.places] = 1
         return counts, 2 * (places - np.repeat(pool.starts[:-1], counts)) + is_own
 
     return PoolCut(pool, _records(pool, own, turns), moments)
