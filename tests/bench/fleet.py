@@ -1,9 +1,10 @@
 """What one app on several partitions costs. Run by `python -m tests.bench.run --part fleet`.
 
 The units of an app in this process: processor time for each event, all units added up, with 1, 2, 4
-and 8 partitions; once as units of one processor, once as each on a processor of its own. Then, on a
-real NATS: how many events one input log takes, what it costs to read it, how many rows go through
-one channel, and how long a row takes from group to group (bench/hop.py).
+and 8 partitions; once as units of one processor, once as each on a processor of its own; and the
+same with smaller records. Then, on a real NATS: how many events one input log takes, what it costs
+to read it, how many rows go through one channel, and how long a row takes from group to group
+(bench/hop.py).
 """
 
 from __future__ import annotations
@@ -36,11 +37,14 @@ from lockstep.settings import load_settings
 from tests.bench import memory
 from tests.bench.hop import hop_figures
 from tests.bench.queries import TRADES
-from tests.bench.workload import Log, numpy_seconds, slices_of
+from tests.bench.workload import RECORD_EVENTS, Log, numpy_seconds, slices_of
 
 PARTITIONS: Final = (1, 2, 4, 8)
 EVENTS: Final = 800_000
-SLICE_RECORDS: Final = 5
+SLICE_EVENTS: Final = 100_000
+"""Of each unit: a slice has so many times their number."""
+SMALL: Final = {100: 80_000, 1_000: 800_000}
+"""Smaller records: how many events each has, and how many are folded."""
 BAR: Final = 1.3
 IN_FLIGHT: Final = 8
 RECORD_SIZES: Final = (100, 1_000, 10_000)
@@ -75,11 +79,13 @@ def fresh(entries: Sequence[EncodedEntry]) -> list[EncodedEntry]:
     return [EncodedEntry(each.position, each.payload) for each in entries]
 
 
-def together(fleet: FleetExecutor, entries: Sequence[EncodedEntry]) -> tuple[float, int]:
+def together(
+    fleet: FleetExecutor, entries: Sequence[EncodedEntry], size: int = RECORD_EVENTS
+) -> tuple[float, int]:
     """(processor seconds, rows) of all units in one process, which decodes a record once. A slice
-    has as many events for each unit, whatever their number."""
+    has as many events for each unit, whatever their number; a record has `size` of them."""
     rows, begun = 0, time.process_time()
-    records = SLICE_RECORDS * max(unit.group.partitions for unit in fleet.units)
+    records = SLICE_EVENTS // size * max(unit.group.partitions for unit in fleet.units)
     for each in slices_of(fresh(entries), records):
         rows += len(fleet.run_encoded(each).rows)
     return time.process_time() - begun, rows
@@ -97,7 +103,9 @@ class Apart:
         """(processor seconds, rows); each unit decodes for itself."""
         rows, begun = 0, time.process_time()
         for merger, executor in self._members:
-            for each in slices_of(fresh(entries), SLICE_RECORDS * len(self._members)):
+            for each in slices_of(
+                fresh(entries), SLICE_EVENTS // RECORD_EVENTS * len(self._members)
+            ):
                 result = executor.run_encoded(merger.merged(each, ()).entries)
                 merger.clock_ms = result.clock_ms
                 rows += len(result.rows)
@@ -149,6 +157,39 @@ def unit_figures(runs: int) -> list[Row]:
             fleets[n].close()
             if n in apart:
                 apart[n].close()
+    return found
+
+
+def record_figures(runs: int) -> list[Row]:
+    """The same of small records, with one unit and with as many as there may be."""
+    found: list[Row] = []
+    for name, text in APPS.items():
+        plan = plan_of(text)
+        few, many = (
+            FleetExecutor(fleet_of(plan, n), open_local) for n in (PARTITIONS[0], PARTITIONS[-1])
+        )
+        index = KeyIndex({unit.number: unit.plan for unit in many.units}.values()).of
+        log = Log([plan.checked.streams["Trade"]])
+        for size, events in SMALL.items():
+            took: list[tuple[float, float]] = []
+            for _ in range(runs + 1):
+                entries = log.take(events, size, index=index)
+                (one, rows), (all_, others) = (
+                    together(each, entries, size) for each in (few, many)
+                )
+                assert rows == others
+                took.append((one, all_))
+            one, all_ = (statistics.median(each) for each in zip(*took[1:], strict=True))
+            found.append(
+                {
+                    "name": f"{name}, records of {size:,}, {PARTITIONS[-1]} partitions",
+                    "ns_per_event_of_one": round(1e9 * one / events),
+                    "ns_per_event": round(1e9 * all_ / events),
+                    "of_one": round(all_ / one, 2),
+                }
+            )
+        few.close()
+        many.close()
     return found
 
 
@@ -261,7 +302,12 @@ async def _on_nats() -> list[Row]:
 def fleet_figures(runs: int) -> list[Row]:
     """All of it, printed as it comes."""
     print(f"\nFleet (NumPy work {1000 * numpy_seconds():.1f} ms)")
-    found = [*unit_figures(runs), *asyncio.run(_on_nats()), asyncio.run(hop_figures(APPS[TWO]))]
+    found = [
+        *unit_figures(runs),
+        *record_figures(runs),
+        *asyncio.run(_on_nats()),
+        asyncio.run(hop_figures(APPS[TWO])),
+    ]
     for row in found:
         print({key: value for key, value in row.items() if key != "below" or value})
     return found

@@ -106,7 +106,8 @@ async def hop_figures(text: str) -> dict[str, Any]:
             each.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
     one, other = (times[group] for group in groups)
-    if statistics.median(one.values()) > statistics.median(other.values()):
+    both = one.keys() & other.keys()
+    if statistics.median(one[at] - other[at] for at in both) > 0:
         one, other = other, one  # groups are in the order of names
     later = begun + WARM_UP_S
     whole = [at for at in begun_at.keys() & one.keys() & other.keys() if one[at] > later]

@@ -73,7 +73,7 @@ class InProcessExecutor:
         except Suspected:
             return self._settled(entries)
         self._folded += entries
-        self._bound(sum(len(entry.payload) for entry in entries))
+        self._bound(sum(entry.size_bytes for entry in entries))
         return result
 
     def _bound(self, more_bytes: int) -> None:

@@ -82,8 +82,14 @@ class EntriesTogether(Sequence[EncodedEntry]):
 
     @cached_property
     def size_bytes(self) -> int:
-        """About what the events take in memory."""
-        return sum(each.nbytes for (each,) in self.records.batches.values())
+        """About what they take in memory."""
+        turns = self.records.turns
+        arrays = [self.records.positions, self.records.rows]
+        if turns is not None:
+            arrays += [turns.counts, turns.places]
+            arrays += [] if turns.clocks is None else [turns.clocks]
+        events = sum(each.nbytes for (each,) in self.records.batches.values())
+        return int(events + sum(each.nbytes for each in arrays))
 
     def made(self, i: int) -> Looked:
         """What stands in one of them."""
