@@ -23,7 +23,7 @@ def paused(pid: int | None, *, children: bool = False) -> Iterator[None]:
                 _stop(child)
         yield
     finally:
-        for each in stopped:
+        for each in reversed(stopped):  # the parent last: it buries children that have ended
             os.kill(each, signal.SIGCONT)
 
 

@@ -146,7 +146,7 @@ def pooled(entries: Sequence[EncodedEntry], schemas: Mapping[str, StreamSchema])
     records, pool = put_together(entries, schemas), None
     if records is not None:
         pool = Pooled(records, [_said(entry) for entry in entries])
-        # Entries without bytes have no records, so their bytes are not asked for here.
+        # All of them came with bytes: entries that were made on the way are not plain.
         vars(entries[0])["_pooled"] = _Known([entry.payload for entry in entries], pool)
     return pool
 
