@@ -10,6 +10,7 @@ from typing import ClassVar, overload
 
 import numpy as np
 
+from lockstep.columns.chunks import offsets_of
 from lockstep.columns.column import Longs
 from lockstep.events import Position, TickRecord, WriteRecord
 from lockstep.events.bundles import Bundle
@@ -136,7 +137,8 @@ class EntriesTogether(Sequence[EncodedEntry]):
     def _deliveries(self) -> list[int]:
         """Where those of each record begin, and the end."""
         assert self.records.turns is not None
-        return [0, *np.cumsum(self.records.turns.counts).tolist()]
+        found: list[int] = offsets_of(self.records.turns.counts).tolist()
+        return found
 
     @cached_property
     def _places(self) -> Sequence[Longs]:

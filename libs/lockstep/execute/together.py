@@ -141,30 +141,50 @@ def put_together(
     """Entries that are plain or ticks, one batch for each stream; None where one is neither (or is
     damaged: who folds it says so), or where records of a stream differ in how they name their
     columns."""
-    if not entries:
-        return None
     gathered = Gathered()
     try:
-        for entry in entries:
-            header = plain_header(entry, schemas)
-            if header is not None:
-                gathered.add(entry, header)
-            elif not entry.is_made and isinstance(entry.header, TickHeader):
-                gathered.add_tick(entry, entry.header)
+        headers = _headers(entries, schemas)
+        for entry, header in zip(entries, headers, strict=False):
+            if isinstance(header, TickHeader):
+                gathered.add_tick(entry, header)
             else:
-                return None
+                gathered.add(entry, header)
     except CodecError:
+        return None
+    if not headers:
         return None
     found = gathered.together()
     joined: dict[str, list[pa.RecordBatch]] = {}
     for stream, batches in found.batches.items():
         if any(batch.schema != batches[0].schema for batch in batches[1:]):
             return None
-        if len(batches) > 1:
-            joined[stream] = pa.Table.from_batches(batches).combine_chunks().to_batches()
-        else:
-            joined[stream] = list(batches)
+        joined[stream] = [joined_batch(batches)]
     return replace(found, batches=joined)
+
+
+def _headers(
+    entries: Sequence[EncodedEntry], schemas: Mapping[str, StreamSchema]
+) -> Sequence[EventsHeader | TickHeader]:
+    """Of entries that are plain or ticks; none where one is neither: so no events are read in
+    vain. CodecError."""
+    found: list[EventsHeader | TickHeader] = []
+    for entry in entries:
+        header = plain_header(entry, schemas)
+        if header is not None:
+            found.append(header)
+        elif not entry.is_made and isinstance(entry.header, TickHeader):
+            found.append(entry.header)
+        else:
+            return ()
+    return found
+
+
+def joined_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches of one schema, with rows, as one."""
+    if len(batches) == 1:
+        return batches[0]
+    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return batch
 
 
 def with_times(batch: pa.RecordBatch, times: Longs) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, TypedDict
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,9 @@ from lockstep.events.columns import (
 from lockstep.events.outputs import OutputColumns, Places
 from lockstep.execute.made import EntriesTogether, Looked, MadeEntry
 from lockstep.fleet.asking import Asking
-from lockstep.fleet.cutting import NONE, Cut, Cutter, Moves
-from lockstep.fleet.mixing import Brought, mixed
-from lockstep.fleet.pooling import PoolCut, own_of, pool_cut, pooled
+from lockstep.fleet.cutting import NONE, Cut, Cutter, Moves, joined_moves
+from lockstep.fleet.mixing import Brought, cut_at_once
+from lockstep.fleet.pooling import PoolCut, pooled
 from lockstep.fleet.shares import shares_of
 from lockstep.fleet.units import Unit
 
@@ -45,11 +45,6 @@ _PARTITIONS_MAX: Final = 1 << 20
 _CHUNKS_MAX: Final = 1 << 24
 _POOLED_MIN: Final = 2
 """So many entries are cut at once."""
-
-
-class _Way(TypedDict):
-    is_playback: bool
-    clock_ms: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,15 +231,13 @@ class Merger:
         pool = pooled(entries, self._schemas)
         if pool is None or (self._is_playback and not pool.moves_the_clock):
             return None
-        own, found = own_of(pool, self._cutter.feeds), None
-        way: _Way = {"is_playback": self._is_playback, "clock_ms": self.clock_ms}
         brought = [each.brought() for each in rows if len(each.rows)]
-        if brought:
-            found = mixed(pool, own, brought, self._rows_of, **way)
-        else:
-            found = pool_cut(pool, own, **way)
+        found = cut_at_once(
+            pool, self._cutter.feeds, brought, self._rows_of,
+            is_playback=self._is_playback, clock_ms=self.clock_ms,
+        )  # fmt: skip
         if found is not None and self._is_playback and self.clock_ms is not None:
-            self.clock_ms = max([self.clock_ms, *pool.clocks[-1:].tolist()])
+            self.clock_ms = max([self.clock_ms, *pool.moves.clocks[-1:].tolist()])
         return found
 
     def _passed(self, cut: Cut) -> None:
@@ -344,7 +337,7 @@ class Merger:
         if self._is_playback:
             if cut.moves is not None:
                 place = len(brought)
-                stay, given = _joined_moves(owner, clocks, moments, place)
+                stay, given = joined_moves(moments, clocks, owner == place, owner == place + 1)
                 owner, moments, given = owner[stay], moments[stay], given[stay]
                 left = int((owner == place).sum())
                 parts[place] = self._empty(left)
@@ -392,20 +385,6 @@ def _order(
         ranks = np.array([each.rank for each in found], np.int64)
         before[~is_even] = np.sign(ranks - cut.feed)[owner][~is_even]
     return np.lexsort((numbers, turns, moments, before, coarse))
-
-
-def _joined_moves(
-    owner: Longs, clocks: Longs, moments: Longs, moves: int
-) -> tuple[npt.NDArray[np.bool_], Longs]:
-    """(which deliveries stay, the clock of each): the move of an event's own goes with that event.
-    One by an event of others stays where it is, as timers that it fires have its moment."""
-    given = np.where(owner == moves, clocks, STAYS)
-    is_own = (owner[1:] == moves + 1) & (moments[1:] == moments[:-1] + 1)
-    joins = np.flatnonzero((owner[:-1] == moves) & is_own)
-    given[joins + 1] = clocks[joins]
-    stay = np.ones(len(owner), np.bool_)
-    stay[joins] = False
-    return stay, given
 
 
 def _rising(clocks: Longs) -> Longs:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.events import Position, WriteRecord
+from lockstep.events.bundles import STAYS
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.columns import EventColumns, numbers
 from lockstep.execute.made import Looked
@@ -23,6 +24,7 @@ from lockstep.fleet.shares import Shares, shares_of
 from lockstep.fleet.units import Unit
 
 Longs = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 NONE: Final[Longs] = np.zeros(0, np.int64)
 NOT_READ: Final = (0, None)
 
@@ -38,7 +40,7 @@ class Moves:
     firsts: Longs | None
 
     @cached_property
-    def _rising(self) -> npt.NDArray[np.bool_]:
+    def _rising(self) -> Mask:
         rises = np.ones(len(self.clocks), np.bool_)
         np.greater(self.clocks[1:], self.clocks[:-1], out=rises[1:])
         return rises
@@ -48,11 +50,15 @@ class Moves:
         """Which of them move it on; the first may."""
         return np.flatnonzero(self._rising)
 
-    def rises_and(self, others: Longs) -> Longs:
-        """Those and others, each once, in order."""
+    def rising_and(self, others: Longs) -> Mask:
+        """Which are those, or others."""
         found = self._rising.copy()
         found[others] = True
-        return np.flatnonzero(found)
+        return found
+
+    def rises_and(self, others: Longs) -> Longs:
+        """Those and others, each once, in order."""
+        return np.flatnonzero(self.rising_and(others))
 
     def moments(self, which: Longs) -> Longs:
         """Where some of them stand."""
@@ -109,6 +115,18 @@ class Cut:
         firsts = firsts_of(self.record)
         chunks = np.searchsorted(firsts, moments >> 1, side="right") - 1
         return firsts[chunks] * 2 + (moments & 1)
+
+
+def joined_moves(moments: Longs, clocks: Longs, is_move: Mask, is_own: Mask) -> tuple[Mask, Longs]:
+    """(which deliveries stay, the clock of each): the move of an event's own goes with that event.
+    One by an event of others stays where it is, as timers that it fires have its moment."""
+    given = np.where(is_move, clocks, STAYS)
+    follows = is_own[1:] & (moments[1:] == moments[:-1] + 1)
+    joins = np.flatnonzero(is_move[:-1] & follows)
+    given[joins + 1] = clocks[joins]
+    stay = np.ones(len(moments), np.bool_)
+    stay[joins] = False
+    return stay, given
 
 
 def firsts_of(events: EventColumns) -> Longs:

@@ -15,10 +15,10 @@ import pyarrow as pa
 from lockstep.columns.chunks import offsets_of
 from lockstep.columns.column import Longs
 from lockstep.events import StreamSchema
-from lockstep.events.bundles import STAYS
 from lockstep.events.columns import arrow_schema, taken
-from lockstep.execute.together import Turns, with_times
-from lockstep.fleet.pooling import Own, PoolCut, Pooled, counted, needed
+from lockstep.execute.together import Turns, joined_batch, with_times
+from lockstep.fleet.cutting import joined_moves
+from lockstep.fleet.pooling import PoolCut, Pooled, Wanted, counted, lying, own_of, pool_cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +50,9 @@ class _Source:
     clocks: Longs | None = None
 
 
-def mixed(
+def cut_at_once(
     pool: Pooled,
-    own: Sequence[Own],
+    wanted: Wanted,
     brought: Sequence[Brought],
     schemas: Mapping[str, StreamSchema],
     *,
@@ -60,10 +60,9 @@ def mixed(
     clock_ms: int | None,
 ) -> PoolCut | None:
     """What a unit folds: its own events, the rows that others brought, and in playback the moves of
-    the clock that do something. `clock_ms`: see Merger. None where it can't be told here."""
-    sources = [
-        _Source((each.rank, 0), 2 * each.places + 1, each.stream, each.batch) for each in own
-    ]
+    the clock that do something. `schemas`: of these rows. `clock_ms`: see Merger. None where it
+    can't be told here."""
+    sources: list[_Source] = []
     for each in brought:
         moments, batch = _standing(pool, each), _typed(each, schemas)
         # Of a live app the clock of a row that a timer brought is between those of two records.
@@ -71,14 +70,19 @@ def mixed(
         if moments is None or batch is None or (is_timed and not is_playback):
             return None
         sources.append(_Source(each.turn, moments, each.stream, batch, each.clocks))
+    own = own_of(pool, wanted)
+    if not brought:
+        return pool_cut(pool, own, is_playback=is_playback, clock_ms=clock_ms)
+    sources += [
+        _Source((each.rank, 0), 2 * each.places + 1, each.stream, each.batch) for each in own
+    ]
     if len({each.turn for each in sources}) < len(sources):
         return None  # what came out first is told by the rows' ordinals alone
     sources.sort(key=lambda each: each.turn)
     if not is_playback:
         return _laid(pool, sources, None)
-    rows = [each.moments >> 1 for each in sources if each.clocks is not None]
-    events = [np.zeros(0, np.int64), *(each.places for each in own)]
-    moves = needed(pool, np.concatenate(events), np.concatenate(rows), clock_ms)
+    rows = np.concatenate([each.moments for each in sources if each.clocks is not None])
+    moves = pool.needed(lying(own), rows, clock_ms)
     return _laid(pool, sources, np.flatnonzero(moves))
 
 
@@ -110,26 +114,21 @@ def _laid(pool: Pooled, sources: Sequence[_Source], moves: Longs | None) -> Pool
     moments = np.concatenate([2 * moved, *(each.moments for each in sources)])
     lengths = [len(moved), *(len(each.moments) for each in sources)]
     source = np.repeat(np.arange(len(lengths)), lengths)
-    order = _order(sources, moments, pool.clocks[moved] if len(moved) else moved)
+    order = _order(sources, moments, pool.moves.clocks[moved] if len(moved) else moved)
     moments, source = moments[order], source[order]
     clocks: Longs | None = None
     if moves is not None:
-        clocks = np.where(source == 0, pool.clocks[moments >> 1], STAYS)
         is_own = np.array([False, *(each.clocks is None for each in sources)])[source]
-        # The move of an event's own goes with that event.
-        follows = (source[:-1] == 0) & is_own[1:] & (moments[1:] == moments[:-1] + 1)
-        joins = np.flatnonzero(follows)
-        clocks[joins + 1] = clocks[joins]
-        stay = np.ones(len(moments), np.bool_)
-        stay[joins] = False
+        in_force = pool.moves.clocks[moments >> 1]
+        stay, clocks = joined_moves(moments, in_force, source == 0, is_own)
         moments, source, order, clocks = moments[stay], source[stay], order[stay], clocks[stay]
     counts = counted(pool, moments >> 1)
+    rows = counted(pool, moments[source > 0] >> 1)
     batches, places = {}, [np.zeros(0, np.int64)]
     for stream, batch, at in _streams(sources, lengths, source, order):
         batches[stream] = [batch]
         places.append(at)
     flat = np.concatenate(places)
-    rows = counted(pool, np.sort(moments[flat] >> 1))
     records = replace(
         pool.records,
         rows=rows,
@@ -176,16 +175,10 @@ def _streams(
         behind = np.zeros(len(lengths), np.int64)
         behind[which] = begins[which] - offsets_of(np.array([lengths[n] for n in which]))[:-1]
         index = order[at] - behind[source[at]]
-        batch = _joined([sources[n - 1].batch for n in which])
+        parts = [sources[n - 1].batch for n in which]
+        # Records may call the columns otherwise than rows do.
+        names = parts[0].schema
+        same = [pa.RecordBatch.from_arrays(each.columns, schema=names) for each in parts]
+        batch = joined_batch(same)
         is_same = len(index) == batch.num_rows and bool((np.diff(index) == 1).all())
         yield stream, batch if is_same else taken(batch, index), at
-
-
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches as one; records may call the columns otherwise than rows do."""
-    if len(parts) == 1:
-        return parts[0]
-    schema = parts[0].schema
-    same = [pa.RecordBatch.from_arrays(each.columns, schema=schema) for each in parts]
-    (batch,) = pa.Table.from_batches(same).combine_chunks().to_batches()
-    return batch

@@ -20,6 +20,7 @@ from lockstep.events.bundles import STAYS
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.columns import EventColumns, Keyings, numbers, singles, taken
 from lockstep.execute.together import Together, Turns, put_together
+from lockstep.fleet.cutting import Moves
 from lockstep.fleet.shares import Shares
 
 Wanted = Mapping[str, tuple[int, Shares | None]]
@@ -41,93 +42,42 @@ class Pooled:
         return offsets_of(self.records.rows)
 
     @cached_property
-    def _of_streams(self) -> Mapping[str, Longs]:
-        """Which records are of each stream."""
-        records = self.records
-        has_rows = records.rows > 0
-        return {
-            stream: np.flatnonzero((records.streams == number) & has_rows)
-            for number, stream in enumerate(records.batches)
-        }
-
-    def of_stream(self, stream: str) -> Longs:
-        """Which records are of a stream."""
-        return self._of_streams[stream]
+    def streams(self) -> Mapping[str, _Stream]:
+        """Those that have events."""
+        return {stream: _Stream(self, stream) for stream in self.records.batches}
 
     @cached_property
-    def _places(self) -> dict[str, Longs]:
-        return {}
-
-    def places(self, stream: str) -> Longs:
-        """The place of each event of a stream."""
-        if stream not in self._places:
-            of_stream = self.of_stream(stream)
-            lengths = self.records.rows[of_stream]
-            behind = self.starts[of_stream] - offsets_of(lengths)[:-1]
-            found = np.repeat(behind, lengths) + np.arange(int(lengths.sum()))
-            self._places[stream] = found
-        return self._places[stream]
-
-    @cached_property
-    def _events(self) -> dict[str, EventColumns]:
-        return {}
-
-    def events(self, stream: str) -> EventColumns:
-        """Those of a stream, each a chunk of its own."""
-        if stream not in self._events:
-            (batch,) = self.records.batches[stream]
-            last = batch.num_columns - 1
-            self._events[stream] = EventColumns(
-                stream, 0, True, batch.select(range(last)), singles(batch.num_rows), 0,
-                batch.column(last), keyings=self._keyings(stream),
-            )  # fmt: skip
-        return self._events[stream]
-
-    def _keyings(self, stream: str) -> Keyings:
-        """What all records of a stream say of key groups."""
-        said = [dict(self.said[i]) for i in self.of_stream(stream).tolist()]
-        known = [name for name in said[0] if all(name in each for each in said)]
-        return tuple((name, b"".join(each[name] for each in said)) for name in known)
-
-    def event_numbers(self, stream: str) -> Longs:
-        """Of each event of a stream, as `Shares` counts them: from its position on."""
-        of_stream = self.of_stream(stream)
-        begins = self.records.positions[of_stream] - self.starts[of_stream]
-        return self.places(stream) + np.repeat(begins, self.records.rows[of_stream])
-
-    @cached_property
-    def times(self) -> Longs:
+    def _times(self) -> Longs:
         """The events' own, by place."""
         found = np.empty(int(self.starts[-1]), np.int64)
-        for stream, (batch,) in self.records.batches.items():
-            found[self.places(stream)] = numbers(batch.column(batch.num_columns - 1))
+        for stream in self.streams.values():
+            found[stream.places] = numbers(stream.batch.column(stream.batch.num_columns - 1))
         return found
 
     @cached_property
-    def clocks(self) -> Longs:
-        """By place: what the clock of playback is there at least."""
-        found: Longs = np.maximum.accumulate(self.times)
-        return found
-
-    @cached_property
-    def rises(self) -> Mask:
-        """Which events move that on; the first one may."""
-        found = np.ones(len(self.clocks), np.bool_)
-        np.greater(self.clocks[1:], self.clocks[:-1], out=found[1:])
-        return found
+    def moves(self) -> Moves:
+        """How the events move the clock of playback, as if each were a chunk of one record."""
+        return Moves(np.maximum.accumulate(self._times), None)
 
     @cached_property
     def _is_in_order(self) -> bool:
-        return bool((self.times == self.clocks).all())
+        return bool((self._times == self.moves.clocks).all())
 
-    def late(self, places: Longs, clock_ms: int | None) -> Longs:
+    def _late(self, places: Longs, clock_ms: int | None) -> Longs:
         """Those of some places whose event may be before the clock, which stood at `clock_ms`;
         None: nobody knows."""
         if clock_ms is None:
             return places
-        if not len(places) or (self._is_in_order and clock_ms <= self.clocks[0]):
+        if not len(places) or (self._is_in_order and clock_ms <= self.moves.clocks[0]):
             return places[:0]
-        return places[self.times[places] < np.maximum(self.clocks[places], clock_ms)]
+        return places[self._times[places] < np.maximum(self.moves.clocks[places], clock_ms)]
+
+    def needed(self, own: Longs, brought: Longs, clock_ms: int | None) -> Mask:
+        """Which events move the clock such that something happens. A move to where the clock stands
+        fires only what was asked for too late: by rows of others at the moments `brought`, or by an
+        event at the places `own` whose time is before the clock."""
+        late = np.concatenate([2 * self._late(own, clock_ms), brought])
+        return self.moves.rising_and(self.moves.behind(late))
 
     @cached_property
     def moves_the_clock(self) -> bool:
@@ -135,20 +85,63 @@ class Pooled:
         return bool(self.records.heard[self.records.rows > 0].all())
 
 
+class _Stream:
+    """A stream's events in the records of a pool."""
+
+    def __init__(self, pool: Pooled, name: str) -> None:
+        self._name = name
+        self._said = pool.said
+        self._starts = pool.starts
+        self._positions = pool.records.positions
+        (self.batch,) = pool.records.batches[name]
+        number = list(pool.records.batches).index(name)
+        rows = pool.records.rows
+        self.records = np.flatnonzero((pool.records.streams == number) & (rows > 0))
+        """Which records they are in."""
+        self._lengths = rows[self.records]
+
+    @cached_property
+    def places(self) -> Longs:
+        """Of each event."""
+        behind = self._starts[self.records] - offsets_of(self._lengths)[:-1]
+        found: Longs = np.repeat(behind, self._lengths) + np.arange(self.batch.num_rows)
+        return found
+
+    @cached_property
+    def events(self) -> EventColumns:
+        """Each a chunk of its own."""
+        last = self.batch.num_columns - 1
+        return EventColumns(
+            self._name, 0, True, self.batch.select(range(last)), singles(self.batch.num_rows), 0,
+            self.batch.column(last), keyings=self._keyings(),
+        )  # fmt: skip
+
+    def _keyings(self) -> Keyings:
+        """What all records say of key groups."""
+        said = [dict(self._said[i]) for i in self.records.tolist()]
+        known = [name for name in said[0] if all(name in each for each in said)]
+        return tuple((name, b"".join(each[name] for each in said)) for name in known)
+
+    @cached_property
+    def numbers(self) -> Longs:
+        """Of each event, as `Shares` counts them: from the position of its record on."""
+        begins = self._positions[self.records] - self._starts[self.records]
+        found: Longs = self.places + np.repeat(begins, self._lengths)
+        return found
+
+
 def pooled(entries: Sequence[EncodedEntry], schemas: Mapping[str, StreamSchema]) -> Pooled | None:
     """Entries that units of this process fold next; those that fold the same ones share it. None
     where one is neither plain nor a tick."""
-    if not entries:
+    if not entries or any(entry.is_made for entry in entries):
         return None
     known: _Known | None = vars(entries[0]).get("_pooled")
-    if known is not None and known.is_of(entries):
-        return known.pool
-    records, pool = put_together(entries, schemas), None
-    if records is not None:
-        pool = Pooled(records, [_said(entry) for entry in entries])
-        # All of them came with bytes: entries that were made on the way are not plain.
-        vars(entries[0])["_pooled"] = _Known([entry.payload for entry in entries], pool)
-    return pool
+    if known is None or not known.is_of(entries):
+        records = put_together(entries, schemas)
+        pool = None if records is None else Pooled(records, [_said(entry) for entry in entries])
+        known = _Known([entry.payload for entry in entries], pool)
+        vars(entries[0])["_pooled"] = known
+    return known.pool
 
 
 @dataclass(frozen=True)
@@ -156,13 +149,12 @@ class _Known:
     """What the first entry remembers, without the others: in a circle they would stay for long."""
 
     payloads: Sequence[bytes]
-    pool: Pooled
+    pool: Pooled | None
 
     def is_of(self, entries: Sequence[EncodedEntry]) -> bool:
         """Whether these are the same."""
         return len(entries) == len(self.payloads) and all(
-            not entry.is_made and entry.payload is payload
-            for entry, payload in zip(entries, self.payloads, strict=True)
+            entry.payload is payload for entry, payload in zip(entries, self.payloads, strict=True)
         )
 
 
@@ -197,18 +189,18 @@ def own_of(pool: Pooled, wanted: Wanted) -> tuple[Own, ...]:
 
 
 def _own(pool: Pooled, wanted: Wanted) -> Iterator[Own]:
-    for stream, (batch,) in pool.records.batches.items():
-        if stream not in wanted:
+    for name, stream in pool.streams.items():
+        if name not in wanted:
             continue
-        (rank, shares), share = wanted[stream], None
+        (rank, shares), share = wanted[name], None
         if shares is not None:
-            numbered = pool.event_numbers(stream) if shares.is_by_number else None
-            share = shares(pool.events(stream), numbered, None)
+            numbered = stream.numbers if shares.is_by_number else None
+            share = shares(stream.events, numbered, None)
         if share is None:
-            yield Own(stream, rank, batch, pool.places(stream))
+            yield Own(name, rank, stream.batch, stream.places)
         elif len(share.index):
-            own = taken(batch, share.index)
-            yield Own(stream, rank, own, pool.places(stream)[share.index])
+            own = taken(stream.batch, share.index)
+            yield Own(name, rank, own, stream.places[share.index])
 
 
 def pool_cut(
@@ -229,14 +221,14 @@ def _records(pool: Pooled, own: Sequence[Own], turns: Turns | None) -> Together:
     records = pool.records
     rows, streams = np.zeros(len(records), np.int64), np.zeros(len(records), np.int64)
     for number, each in enumerate(own):
-        of_stream = pool.of_stream(each.stream)
+        of_stream = pool.streams[each.stream].records
         rows[of_stream] = counted(pool, each.places)[of_stream]
         streams[of_stream] = number
     batches = {each.stream: [each.batch] for each in own}
     return replace(records, rows=rows, streams=streams, batches=batches, turns=turns)
 
 
-def _lying(own: Sequence[Own]) -> Longs:
+def lying(own: Sequence[Own]) -> Longs:
     """The places of all events as they lie in the batches."""
     if len(own) == 1:
         return own[0].places
@@ -248,36 +240,25 @@ def _plain(pool: Pooled, own: Sequence[Own]) -> PoolCut:
     records = _records(pool, own, None)
 
     def moments() -> tuple[Longs, Longs]:
-        places = np.sort(_lying(own))
+        places = np.sort(lying(own))
         return records.rows, 2 * (places - np.repeat(pool.starts[:-1], records.rows)) + 1
 
     return PoolCut(pool, records, moments)
 
 
-def needed(pool: Pooled, own: Longs, brought: Longs, clock_ms: int | None) -> Mask:
-    """Which events move the clock such that something happens. A move to where the clock stands
-    fires only what was asked for too late: by rows of others at the places `brought`, or by an
-    event whose time is before the clock; where that is not known, any event may be."""
-    moves = pool.rises.copy()
-    for places in (pool.late(own, clock_ms), brought):
-        behind = places + 1
-        moves[behind[behind < len(moves)]] = True
-    return moves
-
-
 def _turned(pool: Pooled, own: Sequence[Own], clock_ms: int | None) -> PoolCut:
     """A delivery for each event of the unit's own, and for each move of the clock by others that
     does something."""
-    lying = _lying(own)
-    moves = needed(pool, lying, lying[:0], clock_ms)
+    own_places = lying(own)
+    moves = pool.needed(own_places, own_places[:0], clock_ms)
     owned = np.zeros(len(moves), np.bool_)
-    owned[lying] = True
+    owned[own_places] = True
     places = np.flatnonzero(moves | owned)
     is_own = owned[places]
     counts = counted(pool, places)
-    clocks = np.where(moves[places], pool.clocks[places], STAYS)
+    clocks = np.where(moves[places], pool.moves.clocks[places], STAYS)
     # The events of one stream lie in the order of the log.
-    at = np.flatnonzero(is_own) if len(own) == 1 else np.searchsorted(places, lying)
+    at = np.flatnonzero(is_own) if len(own) == 1 else np.searchsorted(places, own_places)
     turns = Turns(counts, clocks, at)
 
     def moments() -> tuple[Longs, Longs]:

@@ -16,15 +16,15 @@ from lockstep.execute.columnar import ColumnarExecutor
 from lockstep.execute.local import open_local
 from lockstep.execute.made import EntriesTogether
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.execute.spark import blocks, wire
 from lockstep.fleet.asking import asking_of
 from lockstep.fleet.channels import Channel, Merger
 from lockstep.fleet.local import FleetExecutor
-from lockstep.fleet.mixing import Brought, mixed
+from lockstep.fleet.mixing import Brought, cut_at_once
 from lockstep.fleet.pooling import pooled
 from lockstep.fleet.units import Unit
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import fleet_of
+from tests.unit.execute.test_together import travelled
 from tests.unit.fleet.test_channels import reader, rows
 from tests.unit.fleet.test_pooling import CLOCKS, deliveries, log, passed, written
 
@@ -155,11 +155,7 @@ def test_they_travel_and_come_back_one_by_one(*, is_playback: bool) -> None:
     unit, entries, channels = of_reader(Random(4), is_playback=is_playback, first="X")
     made = Merger(unit, asking_of([unit])).merged(entries, channels).entries
     assert isinstance(made, EntriesTogether)
-    holder = blocks.Holder()
-    block = holder.put(wire.encode_together(made.records), shared=blocks.can_share())
-    parts = blocks.Reader().get(block)
-    travelled = wire.decode_together(list(made.records.batches), parts)
-    ways: tuple[Any, ...] = (made, travelled, list(made))
+    ways: tuple[Any, ...] = (made, travelled(made.records), list(made))
     results = [ColumnarExecutor(unit.plan.app).run_encoded(each).rows for each in ways]
     assert len(results[0]) > 10
     assert list(results[0]) == list(results[1]) == list(results[2])
@@ -193,7 +189,7 @@ def test_rows_of_other_types_are_left_to_single_records() -> None:
     wrong = replace(right, stream="S", turn=(1, 1))
 
     def found(*brought: Brought) -> object:
-        return mixed(pool, (), brought, schemas, is_playback=False, clock_ms=None)
+        return cut_at_once(pool, {}, brought, schemas, is_playback=False, clock_ms=None)
 
     assert found(right) is not None
     assert found(right, replace(right, turn=(1, 1))) is not None

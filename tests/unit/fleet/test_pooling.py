@@ -19,7 +19,6 @@ from lockstep.execute.encoding import encoded
 from lockstep.execute.local import open_local
 from lockstep.execute.made import EntriesTogether
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.execute.spark import blocks, wire
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.fleet.asking import asking_of
 from lockstep.fleet.channels import Merged, Merger
@@ -29,6 +28,7 @@ from lockstep.fleet.pooling import pooled
 from lockstep.fleet.units import Unit, units_of
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import FleetPlan, Routing, fleet_of
+from tests.unit.execute.test_together import travelled
 
 TEXT = """
 define stream S (k string, v long);
@@ -200,10 +200,6 @@ def test_they_travel(clock: str) -> None:
     for unit in units[:3]:
         entries = together(unit, made, None).entries
         assert isinstance(entries, EntriesTogether)
-        holder = blocks.Holder()
-        block = holder.put(wire.encode_together(entries.records), shared=blocks.can_share())
-        parts = blocks.Reader().get(block)
-        travelled = wire.decode_together(list(entries.records.batches), parts)
         base = Base(1 << 30)
         base.add(entries)
         assert 0 < base.size_bytes < 5_000
@@ -212,7 +208,7 @@ def test_they_travel(clock: str) -> None:
             EncodedEntry(e.position, payload) for e, payload in zip(entries, kept, strict=True)
         ]
         folded = [ColumnarExecutor(unit.plan.app) for _ in range(3)]
-        ways: tuple[Any, ...] = (entries, travelled, again)
+        ways: tuple[Any, ...] = (entries, travelled(entries.records), again)
         results = [one.run_encoded(each) for one, each in zip(folded, ways, strict=True)]
         assert list(results[0].rows) == list(results[1].rows) == list(results[2].rows)
         assert folded[0].snapshot() == folded[1].snapshot() == folded[2].snapshot()

@@ -311,7 +311,7 @@ class Workers:
     def _get_ready(self) -> None:
         """Once for each slice: what does not come next is written when it comes."""
         coming, self.coming = self.coming, ()
-        size_bytes = sum(len(entry.payload) for entry in coming)
+        size_bytes = sum(entry.size_bytes for entry in coming)
         if not self._slices.shares_memory or size_bytes <= blocks.INLINE_MAX_BYTES:
             return
         takes = any(shard.takes_together for shard in self.shards)

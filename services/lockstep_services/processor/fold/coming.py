@@ -141,7 +141,7 @@ class Coming:
             position, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
         )
         # One that would go over the limit is left for the next read; it is a small part of it.
-        read_bytes = sum(len(entry.payload) for entry in entries)
+        read_bytes = sum(entry.size_bytes for entry in entries)
         self.saw_the_end = 0 < len(entries) < max_records and 2 * read_bytes < max_bytes
         first = await begins_beyond(log, position, entries)
         if first is not None:

@@ -66,7 +66,7 @@ class SharedReadings:
         if window is None:
             log = await self._bus.input_log(name, make=False)
             made = _Window(
-                log.read_encoded, attrgetter("position"), _input_bytes, self._clock,
+                log.read_encoded, attrgetter("position"), attrgetter("size_bytes"), self._clock,
                 self._limit_bytes,
             )  # fmt: skip
             window = self._inputs.setdefault(name, made)
@@ -83,10 +83,6 @@ class SharedReadings:
             )
             window = self._outputs.setdefault(name, made)
         return SharedOutputLog(own, window)
-
-
-def _input_bytes(entry: EncodedEntry) -> int:
-    return len(entry.payload)
 
 
 def _output_bytes(entry: OutputEntry) -> int:
