@@ -12,7 +12,7 @@ from lockstep.columns.column import Longs
 from lockstep.columns.labels import Levels
 from lockstep.columns.order import Order, levels_from
 from lockstep.columns.units import States
-from lockstep.execute.columnar.hosted.engine import HostedEngine
+from lockstep.execute.columnar.hosted.engine import IN_FRONT, HostedEngine
 from lockstep.operators.contract import StreamEvent
 from lockstep.tables.columns import TableUnit
 from lockstep.tables.meaning.hash_index import Row
@@ -29,6 +29,7 @@ class _Placed(list[Change]):
     def __init__(self, engine: HostedEngine) -> None:
         super().__init__()
         self._place = engine.place
+        self.is_brought = False
         self.moments: list[int] = []
         self.levels: list[Levels] = []
 
@@ -36,7 +37,10 @@ class _Placed(list[Change]):
         super().append(change)
         place = self._place
         self.moments.append(place.moment)
-        self.levels.append((*place.levels, place.count))
+        # A query of the engine changes it in front of the chunk that comes out next: who reads that
+        # sees the change. What a query in columns brings stands where it looked, and behind that.
+        levels = (*place.levels, place.count)
+        self.levels.append(levels if self.is_brought else (*levels, IN_FRONT))
 
     def order(self) -> Order:
         """Where each change stands."""
@@ -71,8 +75,10 @@ class SharedTable:
         engine.place.at(*at)
         self._clock.now = engine.now
         apply = self._actions[writer].apply
+        self._journal.is_brought = True
         for row in rows:
             apply(row)
+        self._journal.is_brought = False
 
     def follow(self) -> None:
         """The columns take over what was changed."""
