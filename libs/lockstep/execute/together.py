@@ -20,27 +20,13 @@ from lockstep.events import StreamSchema
 from lockstep.events.codec import CodecError, EncodedEntry, EventsHeader
 from lockstep.events.columns import column_of
 from lockstep.events.envelope import TickHeader
+from lockstep.execute.turns import Turns
 
 _TIMES: Final = "@timestamp"
 """The name of their column among those of the values, as records have it."""
 
 _TIMES_ALONE: Final = (("timestamp",), ())
 """What plain events have besides their values: one time for all stands in the header."""
-
-
-@dataclass(frozen=True, eq=False)
-class Turns:
-    """The deliveries of records of which others have events, too, or bring rows in between.
-
-    `counts`: how many deliveries each record has: of an event, or of none. `clocks`, one per
-    delivery, as of a Bundle in playback: the clock in front of it, or STAYS; None: of a live app.
-    `places`: which of all deliveries each event is, as the events lie in the batches, where those
-    of a stream have the order of their deliveries.
-    """
-
-    counts: Longs
-    clocks: Longs | None
-    places: Longs
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -20,12 +19,9 @@ from lockstep.events import Position, TickRecord, WriteRecord
 from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import (
-    ChunkLengths,
     EventColumns,
     arrow_schema,
-    column_of,
     numbers,
-    singles,
     taken,
 )
 from lockstep.events.outputs import OutputColumns, Places
@@ -33,33 +29,19 @@ from lockstep.execute.made import EntriesTogether, Looked, MadeEntry
 from lockstep.fleet.asking import Asking
 from lockstep.fleet.cutting import NONE, Cut, Cutter, Moves, joined_moves
 from lockstep.fleet.mixing import Brought, cut_at_once
-from lockstep.fleet.pooling import PoolCut, pooled
+from lockstep.fleet.pooling import PoolCut, Time, pooled
 from lockstep.fleet.shares import shares_of
+from lockstep.fleet.stacking import Channel, Stack, events_of, stacks_of
 from lockstep.fleet.units import Unit
+from lockstep.plan.fleet import hears_time
 
 Longs = npt.NDArray[np.int64]
 _IN_FRONT: Final = -1
 """The rank of the record's own moves of the clock."""
 
 _PARTITIONS_MAX: Final = 1 << 20
-_CHUNKS_MAX: Final = 1 << 24
 _POOLED_MIN: Final = 2
 """So many entries are cut at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Channel:
-    """Rows of one stream that a unit brought; their places are moments of the input log's
-    records."""
-
-    unit: Unit
-    rows: OutputColumns
-
-    @cached_property
-    def events(self) -> EventColumns:
-        """The rows as events, the same ones for all units that read them: those find the keys
-        once."""
-        return _events(self.rows, singles(len(self.rows)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,23 +71,13 @@ class _Rows:
         starts = np.searchsorted(self.rows.positions, positions)
         return starts.tolist(), np.searchsorted(self.rows.positions, positions, "right").tolist()
 
-    def brought(self) -> Brought:
-        """All of them, each a chunk."""
-        rows = self.rows
-        assert rows.places is not None
-        moments, clocks, _ = rows.places
-        turn = (self.rank, self.partition)
-        return Brought(
-            rows.stream, rows.positions, moments, clocks, rows.timestamps_ms, rows.batch, turn
-        )
-
     def delivered(self, start: int, stop: int) -> _Deliveries:
         """The rows of one position."""
         rows = self.rows.part(start, stop)
         assert rows.places is not None
         begins = np.flatnonzero(self.begins[start:stop])
         return _Deliveries(
-            _events(rows, np.diff(np.append(begins, len(rows))).astype(np.int32)),
+            events_of(rows, np.diff(np.append(begins, len(rows))).astype(np.int32)),
             rows.places.moments[begins],
             rows.places.clocks[begins],
             rows.ordinals[begins],
@@ -182,6 +154,7 @@ class Merger:
     def __init__(self, unit: Unit, asking: Asking) -> None:
         self._cutter = Cutter(unit, asking)
         self._is_playback = unit.plan.is_playback
+        self._hears_time = hears_time(unit.plan.app)
         self._ranks: dict[str, int] = {}
         for place, feed in enumerate(unit.group.feeds):
             for writer in feed.writers:
@@ -198,10 +171,10 @@ class Merger:
     def merged(self, entries: Sequence[EncodedEntry], channels: Sequence[Channel]) -> Merged:
         """For the units' executor. `channels`: all rows of the streams that it reads, of all
         upstream units, at the positions of the entries."""
-        own = [self._own(each) for each in channels if len(each.rows)]
-        if (pooled_cut := self._pooled(entries, own)) is not None:
+        if (pooled_cut := self._pooled(entries, channels)) is not None:
             together = EntriesTogether(pooled_cut.records, self._nothing)
             return Merged(self._is_playback, (together, pooled_cut))
+        own = [self._own(each) for each in channels if len(each.rows)]
         found = Merged(self._is_playback)
         positions = np.array([entry.position for entry in entries], np.int64)
         bounds = [each.bounds(positions) for each in own]
@@ -222,23 +195,36 @@ class Merger:
             self._passed(cut)
         return found
 
-    def _pooled(self, entries: Sequence[EncodedEntry], rows: Sequence[_Rows]) -> PoolCut | None:
+    def _pooled(
+        self, entries: Sequence[EncodedEntry], channels: Sequence[Channel]
+    ) -> PoolCut | None:
         """What is folded of all entries at once, where that says the same."""
         if len(entries) < _POOLED_MIN or (self._is_playback and self._leaps):
             return None
-        if not all(each.begins.all() for each in rows):
+        stacks = stacks_of(channels, self._rows_of)
+        if stacks is None:
             return None
         pool = pooled(entries, self._schemas)
         if pool is None or (self._is_playback and not pool.moves_the_clock):
             return None
-        brought = [each.brought() for each in rows if len(each.rows)]
-        found = cut_at_once(
-            pool, self._cutter.feeds, brought, self._rows_of,
-            is_playback=self._is_playback, clock_ms=self.clock_ms,
-        )  # fmt: skip
+        time = Time(self._is_playback, self._hears_time, self.clock_ms)
+        brought = [self._brought(each) for each in stacks]
+        found = cut_at_once(pool, self._cutter.feeds, brought, time)
         if found is not None and self._is_playback and self.clock_ms is not None:
             self.clock_ms = max([self.clock_ms, *pool.moves.clocks[-1:].tolist()])
         return found
+
+    def _brought(self, stack: Stack) -> Brought:
+        """The unit's own rows of a stack."""
+        shares, share = self._shares[stack.stream], None
+        if shares is not None:
+            share = shares(stack.events, stack.ordinals if shares.is_by_number else None, None)
+        turns = [self._turn(unit) for unit in stack.units]
+        return Brought(stack, None if share is None else share.index, turns)
+
+    def _turn(self, unit: Unit) -> tuple[int, int]:
+        """Of the rows that a unit brought, at one moment."""
+        return self._ranks[unit.group.name], unit.number * _PARTITIONS_MAX + unit.partition
 
     def _passed(self, cut: Cut) -> None:
         """The clock behind a record, if that in front of it was known."""
@@ -249,19 +235,17 @@ class Merger:
         """The unit's own rows of a channel."""
         rows, unit = channel.rows, channel.unit
         assert rows.places is not None, rows.stream
-        # A position has fewer chunks than this, or they would not fit into memory.
-        chunks = rows.positions * _CHUNKS_MAX + rows.places.chunks
-        begins = np.diff(chunks, prepend=-1) != 0
+        begins = channel.begins
         shares = self._shares[rows.stream]
         share = None
         if shares is not None:
-            share = shares(channel.events, rows.ordinals, None if begins.all() else chunks)
+            chunks = None if channel.is_single else channel.chunks
+            share = shares(channel.events, rows.ordinals, chunks)
         if share is not None:
             rows = _taken(rows, share.index)
             begins = np.zeros(len(rows), np.bool_)
             begins[slice(None) if share.starts is None else share.starts] = True
-        rank = self._ranks[unit.group.name]
-        return _Rows(rows, begins, rank, unit.number * _PARTITIONS_MAX + unit.partition)
+        return _Rows(rows, begins, *self._turn(unit))
 
     def _moved(self, cut: Cut, moves: Moves) -> tuple[Looked, Longs]:
         """As `_together`, of a record that brings nothing of others."""
@@ -288,9 +272,12 @@ class Merger:
 
     def _needed(self, cut: Cut, moves: Moves, brought: Sequence[_Deliveries]) -> Longs:
         """Which of a record's moves of the clock do something. One to where the clock stands fires
-        only what was asked for too late: by rows of others, or by an event whose time is before
-        the clock."""
-        late = [each.moments for each in brought]
+        only what was asked for too late: by rows that timers of others brought, or by a row or an
+        event whose time is before the clock."""
+        late = []
+        for each in brought:
+            is_late = self._late(each.part, moves.before(each.moments))
+            late.append(each.moments[is_late | (each.moments & 1 == 0)])
         if cut.events is not None:
             late.append(cut.moments[self._late(cut.events, moves.before(cut.moments))])
         late = [each for each in late if len(each)]
@@ -348,12 +335,6 @@ class Merger:
             return replace(parts[0], clock_ms=cut.clock_ms), moments
         made = Bundle(cut.clock_ms, owner.astype(np.uint16), tuple(parts), given, write)
         return made, moments
-
-
-def _events(rows: OutputColumns, lengths: ChunkLengths) -> EventColumns:
-    """Rows as events: those do not move the clock, which their place tells."""
-    times = column_of(rows.timestamps_ms)
-    return EventColumns(rows.stream, 0, False, rows.batch, lengths, 0, times)
 
 
 def _taken(rows: OutputColumns, index: Longs) -> OutputColumns:

@@ -50,15 +50,13 @@ class Moves:
         """Which of them move it on; the first may."""
         return np.flatnonzero(self._rising)
 
-    def rising_and(self, others: Longs) -> Mask:
-        """Which are those, or others."""
-        found = self._rising.copy()
-        found[others] = True
-        return found
-
     def rises_and(self, others: Longs) -> Longs:
         """Those and others, each once, in order."""
-        return np.flatnonzero(self.rising_and(others))
+        if not len(others):
+            return self.rises
+        found = self._rising.copy()
+        found[others] = True
+        return np.flatnonzero(found)
 
     def moments(self, which: Longs) -> Longs:
         """Where some of them stand."""

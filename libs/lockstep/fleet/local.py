@@ -23,9 +23,10 @@ from lockstep.execute.contract import Executor, SliceResult, WriteOutcome, Write
 from lockstep.execute.encoding import encoded
 from lockstep.execute.joining import joined_snapshots
 from lockstep.fleet.asking import Place, asking_of
-from lockstep.fleet.channels import Channel, Merger
+from lockstep.fleet.channels import Merger
 from lockstep.fleet.gathering import answered_together
 from lockstep.fleet.splitting import split_snapshot
+from lockstep.fleet.stacking import Channel
 from lockstep.fleet.units import Unit, units_of
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError

@@ -14,18 +14,34 @@ import numpy as np
 import pyarrow as pa
 
 from lockstep.columns.chunks import offsets_of
-from lockstep.columns.column import Longs, Mask
+from lockstep.columns.column import Longs
 from lockstep.events import StreamSchema
 from lockstep.events.bundles import STAYS
 from lockstep.events.codec import EncodedEntry, EventsHeader
 from lockstep.events.columns import EventColumns, Keyings, numbers, singles, taken
-from lockstep.execute.together import Together, Turns, put_together
+from lockstep.execute.together import Together, put_together
+from lockstep.execute.turns import Turns, merged
 from lockstep.fleet.cutting import Moves
 from lockstep.fleet.shares import Shares
 
 Wanted = Mapping[str, tuple[int, Shares | None]]
 """The streams that a unit reads from the input log: the place of each among its feeds, and how it
 is cut; None: it gets all."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """What a unit has to hear of time. `clock_ms`: see channels.Merger. `is_heard`: moves of the
+    clock in playback by events of others do something (plan.fleet.hears_time)."""
+
+    is_playback: bool
+    is_heard: bool
+    clock_ms: int | None
+
+    @property
+    def stands_ms(self) -> int:
+        """The clock in front of the records, at least."""
+        return STAYS if self.clock_ms is None else self.clock_ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +88,20 @@ class Pooled:
             return places[:0]
         return places[self._times[places] < np.maximum(self.moves.clocks[places], clock_ms)]
 
-    def needed(self, own: Longs, brought: Longs, clock_ms: int | None) -> Mask:
+    @cached_property
+    def last_rises(self) -> Longs:
+        """The last event of each record, if there is one, that moves the clock on."""
+        rises = self.moves.rises
+        record = np.searchsorted(self.starts, rises, "right")
+        found: Longs = rises[np.diff(record, append=len(self.starts) + 1) != 0]
+        return found
+
+    def needed(self, own: Longs, late: Longs, clock_ms: int | None) -> Longs:
         """Which events move the clock such that something happens. A move to where the clock stands
-        fires only what was asked for too late: by rows of others at the moments `brought`, or by an
+        fires only what was asked for too late: by rows of others at the moments `late`, or by an
         event at the places `own` whose time is before the clock."""
-        late = np.concatenate([2 * self._late(own, clock_ms), brought])
-        return self.moves.rising_and(self.moves.behind(late))
+        asked = np.concatenate([2 * self._late(own, clock_ms), late])
+        return self.moves.rises_and(self.moves.behind(asked))
 
     @cached_property
     def moves_the_clock(self) -> bool:
@@ -203,13 +227,11 @@ def _own(pool: Pooled, wanted: Wanted) -> Iterator[Own]:
             yield Own(name, rank, own, stream.places[share.index])
 
 
-def pool_cut(
-    pool: Pooled, own: Sequence[Own], *, is_playback: bool, clock_ms: int | None
-) -> PoolCut:
-    """What a unit folds of all records, where others bring nothing. `clock_ms`: see Merger."""
-    if not is_playback or sum(len(each.places) for each in own) == int(pool.starts[-1]):
+def pool_cut(pool: Pooled, own: Sequence[Own], time: Time) -> PoolCut:
+    """What a unit folds of all records, where others bring nothing."""
+    if not time.is_playback or sum(len(each.places) for each in own) == int(pool.starts[-1]):
         return _plain(pool, own)
-    return _turned(pool, own, clock_ms)
+    return _turned(pool, own, time)
 
 
 def counted(pool: Pooled, places: Longs) -> Longs:
@@ -246,22 +268,22 @@ def _plain(pool: Pooled, own: Sequence[Own]) -> PoolCut:
     return PoolCut(pool, records, moments)
 
 
-def _turned(pool: Pooled, own: Sequence[Own], clock_ms: int | None) -> PoolCut:
+def _turned(pool: Pooled, own: Sequence[Own], time: Time) -> PoolCut:
     """A delivery for each event of the unit's own, and for each move of the clock by others that
-    does something."""
-    own_places = lying(own)
-    moves = pool.needed(own_places, own_places[:0], clock_ms)
-    owned = np.zeros(len(moves), np.bool_)
-    owned[own_places] = True
-    places = np.flatnonzero(moves | owned)
-    is_own = owned[places]
+    does something; where none does, for one of each record, so that the clock never moves far."""
+    lie = lying(own)
+    in_order = lie if len(own) == 1 else np.sort(lie)  # those of one stream have that of the log
+    if time.is_heard:
+        moves = pool.needed(in_order, in_order[:0], time.clock_ms)
+        places, clocks, at = merged(in_order, moves, pool.moves.clocks)
+    else:
+        places, clocks, at = merged(in_order, pool.last_rises, pool.moves.clocks, time.stands_ms)
     counts = counted(pool, places)
-    clocks = np.where(moves[places], pool.moves.clocks[places], STAYS)
-    # The events of one stream lie in the order of the log.
-    at = np.flatnonzero(is_own) if len(own) == 1 else np.searchsorted(places, own_places)
-    turns = Turns(counts, clocks, at)
+    turns = Turns(counts, clocks, at if len(own) == 1 else at[np.searchsorted(in_order, lie)])
 
     def moments() -> tuple[Longs, Longs]:
-        return counts, 2 * (places - np.repeat(pool.starts[:-1], counts)) + is_own
+        found = 2 * (places - np.repeat(pool.starts[:-1], counts))
+        found[at] += 1
+        return counts, found
 
     return PoolCut(pool, _records(pool, own, turns), moments)

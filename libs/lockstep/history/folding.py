@@ -22,7 +22,8 @@ from lockstep.execute.in_process import InProcessExecutor
 from lockstep.execute.sends import SendMemory
 from lockstep.execute.sieve import Sieved, sieve
 from lockstep.fleet.asking import asking_of
-from lockstep.fleet.channels import Channel, Merger
+from lockstep.fleet.channels import Merger
+from lockstep.fleet.stacking import Channel
 from lockstep.fleet.units import Unit, units_of
 from lockstep.functions.geo import addresses
 from lockstep.history.results import ResultTables

@@ -13,7 +13,8 @@ from lockstep.events.outputs import OutputColumns, Places
 from lockstep.execute.made import MadeEntry
 from lockstep.fleet import units_of
 from lockstep.fleet.asking import asking_of
-from lockstep.fleet.channels import Channel, Merger
+from lockstep.fleet.channels import Merger
+from lockstep.fleet.stacking import Channel
 from lockstep.fleet.units import Unit
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan
@@ -37,13 +38,13 @@ def rows(*places: Row) -> OutputColumns:
     return OutputColumns("X", positions, numbers, clocks, batch, None, found)
 
 
-def reader(*, first: str, head: str = "") -> tuple[tuple[Unit, ...], Unit]:
-    """(two writers of X, who reads X and S in that order)."""
+def reader(*, first: str, head: str = "", more: str = "") -> tuple[tuple[Unit, ...], Unit]:
+    """(two writers of X, who reads X and S in that order); `more`: queries of the reader."""
     feeds = [Feed("X", True, ("keys",)), Feed("S", True, ())]
     if first == "S":
         feeds.reverse()
     keys = fleet(2, head=head).groups[0]
-    text = head + S + X + "from X select k insert into O; from S select k insert into P;"
+    text = head + S + X + "from X select k insert into O; from S select k insert into P;" + more
     both = GroupPlan("both", 1, text, tuple(feeds), (), ("O", "P"), (), ())
     app = plan_of(head + S + X + BY_KEY + "from X select k insert into O;")
     units = units_of(FleetPlan(app, 2, (keys, both)))

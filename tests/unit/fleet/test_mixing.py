@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -17,16 +16,25 @@ from lockstep.execute.local import open_local
 from lockstep.execute.made import EntriesTogether
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.fleet.asking import asking_of
-from lockstep.fleet.channels import Channel, Merger
+from lockstep.fleet.channels import Merger
 from lockstep.fleet.local import FleetExecutor
 from lockstep.fleet.mixing import Brought, cut_at_once
-from lockstep.fleet.pooling import pooled
+from lockstep.fleet.pooling import Time, pooled
+from lockstep.fleet.stacking import Channel, stacks_of
 from lockstep.fleet.units import Unit
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import fleet_of
 from tests.unit.execute.test_together import travelled
 from tests.unit.fleet.test_channels import reader, rows
-from tests.unit.fleet.test_pooling import CLOCKS, deliveries, log, passed, written
+from tests.unit.fleet.test_pooling import (
+    CLOCKS,
+    at_events,
+    clock_behind,
+    deliveries,
+    log,
+    passed,
+    written,
+)
 
 TWO = """
 define stream S (k string, v long);
@@ -43,6 +51,9 @@ from R#window.length(1) join Mid as m on R.k == m.k select R.k as k, d, v insert
 @dist(execGroup='whole')
 from Mid#window.lengthBatch(3) select k, count() as n insert into Batches;
 """
+
+TIMED = "from S#window.timeBatch(10) select k insert into Q;"
+"""Of an app that hears time pass."""
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -88,17 +99,17 @@ def some_rows(random: Random, lengths: Sequence[int], *, is_timed: bool) -> Outp
 
 
 def of_reader(
-    random: Random, *, is_playback: bool, first: str, is_timed: bool = False
+    random: Random, *, is_playback: bool, first: str, is_timed: bool = False, more: str = ""
 ) -> tuple[Unit, list[EncodedEntry], list[Channel]]:
     """(who reads X of two writers, and S; records of S and ticks; the rows of X)."""
-    writers, unit = reader(first=first, head="@app:playback\n" if is_playback else "")
+    writers, unit = reader(first=first, head="@app:playback\n" if is_playback else "", more=more)
     made: list[LogEntry] = []
     for each in log(random, 9):
         if getattr(each.record, "stream", "S") == "S":
             made.append(LogEntry(len(made) + 1, each.record))
     lengths = [len(getattr(each.record, "chunks", ())) for each in made]
     if not lengths[0]:
-        return of_reader(random, is_playback=is_playback, first=first, is_timed=is_timed)
+        return of_reader(random, is_playback=is_playback, first=first, is_timed=is_timed, more=more)
     schemas = unit.plan.app.checked.streams
     assert schemas["S"] == unit.plan.fleet.app.checked.streams["S"]
     entries = list(written([unit], made, indexed=False))
@@ -130,15 +141,19 @@ def flat(entry: EncodedEntry) -> list[Any]:
     return [each[:2] if isinstance(each, tuple) else each for each in found]
 
 
+@pytest.mark.parametrize("more", ["", TIMED])
 @pytest.mark.parametrize("is_timed", [False, True])
 @pytest.mark.parametrize("first", ["S", "X"])
 @pytest.mark.parametrize("seed", range(12))
 def test_in_playback_the_clock_is_the_same_at_each_row(
-    seed: int, first: str, *, is_timed: bool
+    seed: int, first: str, more: str, *, is_timed: bool
 ) -> None:
-    """Also where timers brought it."""
+    """Also where timers brought it. Where nobody hears time pass, the clock need not move at the
+    events of others."""
     random = Random(seed)
-    unit, entries, channels = of_reader(random, is_playback=True, first=first, is_timed=is_timed)
+    unit, entries, channels = of_reader(
+        random, is_playback=True, first=first, is_timed=is_timed, more=more
+    )
     clock_ms = random.choice((None, 1000, 1060))
     merger = Merger(unit, asking_of([unit]))
     merger.clock_ms = clock_ms
@@ -146,7 +161,11 @@ def test_in_playback_the_clock_is_the_same_at_each_row(
     assert isinstance(found.entries, EntriesTogether)
     merger.clock_ms = clock_ms
     singly = [merger.merged([each], channels) for each in entries]
-    assert passed([found], clock_ms or 0) == passed(singly, clock_ms or 0)
+    at_once, one_by_one = (passed(each, clock_ms or 0) for each in ([found], singly))
+    if more:
+        assert at_once == one_by_one
+    assert at_events(at_once) == at_events(one_by_one)
+    assert clock_behind(at_once) == clock_behind(one_by_one)
 
 
 @pytest.mark.parametrize("is_playback", [False, True])
@@ -175,23 +194,18 @@ def test_what_cannot_be_told_is_left_to_single_records() -> None:
         assert len(merged.entries) == len(entries)
 
 
-def test_rows_of_other_types_are_left_to_single_records() -> None:
-    """And so are those of writers whose turn is the same: their ordinals tell who is first."""
-    unit, entries, (channel, _) = of_reader(Random(2), is_playback=False, first="X")
+def test_writers_whose_turn_is_the_same_are_left_to_single_records() -> None:
+    """Their ordinals tell who is first."""
+    unit, entries, channels = of_reader(Random(2), is_playback=False, first="X")
     schemas = unit.plan.app.schemas
-    pool = pooled(entries, schemas)
+    pool, stacks = pooled(entries, schemas), stacks_of(channels, schemas)
     assert pool is not None
-    places, batch = channel.rows.places, channel.rows.batch
-    assert places is not None
-    right = Brought(
-        "X", channel.rows.positions, places.moments, places.clocks, places.clocks, batch, (0, 1)
-    )
-    wrong = replace(right, stream="S", turn=(1, 1))
+    assert stacks is not None
+    (stack,) = stacks
 
-    def found(*brought: Brought) -> object:
-        return cut_at_once(pool, {}, brought, schemas, is_playback=False, clock_ms=None)
+    def found(*turns: tuple[int, int]) -> object:
+        return cut_at_once(pool, {}, [Brought(stack, None, turns)], Time(False, True, None))
 
-    assert found(right) is not None
-    assert found(right, replace(right, turn=(1, 1))) is not None
-    assert found(right, wrong) is None
-    assert found(right, right) is None
+    assert found((0, 1), (0, 2)) is not None
+    assert found((0, 1), (1, 1)) is not None
+    assert found((0, 1), (0, 1)) is None

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lockstep.columns.texts import MANY, numbered
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
+from lockstep.execute import turns
 from lockstep.execute.columnar.executor import ColumnarExecutor
 from lockstep.plan import plan_of
 from lockstep.siddhiql.catalogue.core import default_catalogue
@@ -112,6 +113,7 @@ def apps() -> list[str]:
 def precompile() -> None:
     """Returns when every kernel is compiled and kept."""
     numbered(pa.array(["a", "b"] * MANY))
+    turns.load()
     for text in apps():
         executor = ColumnarExecutor(plan_of(text), start_ms=0)
         executor.run_slice(_log())

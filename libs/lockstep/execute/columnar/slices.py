@@ -23,7 +23,8 @@ from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import EventColumns, arrow_schema, numbers
 from lockstep.execute.columnar import slices_kernel as kernel
 from lockstep.execute.reference.deduplication import SeenIds
-from lockstep.execute.together import Gathered, Together, Turns, begins_of, plain_header
+from lockstep.execute.together import Gathered, Together, begins_of, plain_header
+from lockstep.execute.turns import Turns, walked
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,18 +213,15 @@ def _add_together(reading: _Reading, records: Together, begin: int) -> Longs:
 def _turned(reading: _Reading, turns: Turns, firsts: Longs, clocks: Longs) -> tuple[Longs, Longs]:
     """(the moments of all events, the app clock at them), as the deliveries move it; that of a live
     app goes by the records' `clocks`."""
-    starts = offsets_of(turns.counts)
-    moments = np.repeat(firsts + 2 - 2 * starts[:-1], turns.counts) + 2 * np.arange(starts[-1])
-    if not len(moments):
-        return moments, moments
     if turns.clocks is None:
+        starts = offsets_of(turns.counts)
+        moments = np.repeat(firsts + 2 - 2 * starts[:-1], turns.counts) + 2 * np.arange(starts[-1])
         return moments[turns.places] + 1, np.repeat(clocks, turns.counts)[turns.places]
-    now: Longs = np.maximum.accumulate(np.maximum(turns.clocks, reading.clock.now))
-    moves = np.flatnonzero(turns.clocks != STAYS)
-    reading.move_moments.append(moments[moves])
-    reading.move_clocks.append(now[moves])
-    reading.clock.now = int(now[-1])
-    return moments[turns.places] + 1, now[turns.places]
+    found = walked(turns.counts, firsts, turns.clocks, reading.clock.now)
+    reading.move_moments.append(found.move_moments)
+    reading.move_clocks.append(found.move_clocks)
+    reading.clock.now = max([reading.clock.now, *found.now[-1:].tolist()])
+    return found.moments[turns.places] + 1, found.now[turns.places]
 
 
 def _laid(

@@ -27,7 +27,8 @@ from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
 from lockstep.execute.spark import blocks
 from lockstep.execute.spark.blocks import Block
 from lockstep.execute.spark.location import Location
-from lockstep.execute.together import Together, Turns
+from lockstep.execute.together import Together
+from lockstep.execute.turns import Turns
 from lockstep.operators import state
 from lockstep.operators.limits import Limits
 

@@ -14,6 +14,7 @@ from lockstep.plan.fleet.contract import (
 from lockstep.plan.fleet.explain import explain_fleet, fleet_as_json
 from lockstep.plan.fleet.planning import fleet_of
 from lockstep.plan.fleet.texts import named_text, united_text
+from lockstep.plan.fleet.traits import hears_time
 
 __all__ = [
     "KEY_GROUPS",
@@ -26,6 +27,7 @@ __all__ = [
     "explain_fleet",
     "fleet_as_json",
     "fleet_of",
+    "hears_time",
     "key_groups_of",
     "named_text",
     "united_text",

@@ -8,7 +8,7 @@ from typing import Final
 
 from lockstep.plan.fleet.contract import Together
 from lockstep.plan.fleet.keys import both, is_pure, plain, remembers
-from lockstep.plan.nodes import PlanNode, QueryNode
+from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode, QueryNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.windows import Reach, Timers, WindowExtension
@@ -190,17 +190,50 @@ def holds_rows_back(query: CheckedQuery, *, is_playback: bool) -> bool:
 
 def node_shows_timers(node: PlanNode) -> bool:
     """The same of a query or a partition."""
-    if isinstance(node, QueryNode):
-        return shows_timers(node.query)
-    return any(shows_timers(one.query) for one in node.queries)
+    return any(shows_timers(one.query) for one in queries_in(node))
 
 
 def has_timers(node: PlanNode) -> bool:
     """Whether time alone changes what it holds."""
-    queries = (node,) if isinstance(node, QueryNode) else node.queries
     return node_shows_timers(node) or any(
-        window_of(stream) is not None for one in queries for stream in streams_of(one.query)
+        window_of(stream) is not None
+        for one in queries_in(node)
+        for stream in streams_of(one.query)
     )
+
+
+def queries_in(node: PlanNode) -> tuple[QueryNode, ...]:
+    """The query that it is, or those of a partition."""
+    return (node,) if isinstance(node, QueryNode) else node.queries
+
+
+def hears_time(plan: AppPlan) -> bool:
+    """Whether it makes a difference at which moments the clock moves, beside those of the events
+    and rows that the app gets. Else its timers only let go of what nobody sees any more, and that
+    is done as well when the next event comes."""
+    checked = plan.checked
+    if checked.triggers or checked.windows or checked.aggregations or checked.external:
+        return True
+    tables = [table.annotations for table in checked.tables.values()]
+    partitions = [
+        node.partition.partition.annotations
+        for node in plan.nodes
+        if isinstance(node, PartitionNode)
+    ]
+    # A store or @purge looks at times of its own.
+    said = {one.name.lower() for some in (*tables, *partitions) for one in some}
+    if said & {"store", "purge"}:
+        return True
+    return any(_hears_time(one.query) for node in plan.nodes for one in queries_in(node))
+
+
+def _hears_time(query: CheckedQuery) -> bool:
+    rate = query.query.rate
+    if shows_timers(query) or (rate is not None and rate.every_ms is not None):
+        return True
+    calls = [call for one in streams_of(query) if (call := window_of(one)) is not None]
+    found = [declared(call) for call in calls]
+    return not all(one.timers is Timers.NONE or one.reach is Reach.CLOCK for one in found)
 
 
 def counts_sends(query: CheckedQuery) -> bool:

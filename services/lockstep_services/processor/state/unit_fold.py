@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from lockstep.control import UnitView
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import RowsOfColumns, in_columns
+from lockstep.execute import turns
 from lockstep.execute.contract import EventFault, SliceResult
 from lockstep.fleet.asking import Asking
-from lockstep.fleet.channels import Channel, Merged, Merger
+from lockstep.fleet.channels import Merged, Merger
+from lockstep.fleet.stacking import Channel
 from lockstep.fleet.units import Unit, UnitPlan
 from lockstep.plan import Plans
 
@@ -55,7 +57,8 @@ class UnitFold:
 
 
 def unit_fold(view: UnitView, plans: Plans) -> UnitFold:
-    """Of a unit as processors know it."""
+    """Of a unit as processors know it; blocking, as what is compiled is loaded."""
+    turns.load()
     fleet = view.whole
     apps = [plans.of(group.text) for group in fleet.groups]
     by_name = {group.name: app for group, app in zip(fleet.groups, apps, strict=True)}
