@@ -135,7 +135,7 @@ class OldLists(MemoryBus):
     removed: frozenset[LogName] = frozenset()
     lists = 0
 
-    async def logs(self, app: str) -> Sequence[LogName]:
+    async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
         """As that server knows them."""
         self.lists += 1
-        return sorted({*await super().logs(app), *self.removed} - self.unheard)
+        return sorted({*await super().logs(app, inputs=inputs), *self.removed} - self.unheard)

@@ -104,9 +104,9 @@ class SimBus:
         there = await self.ask(lambda: self.there.output_log(name, make=make))
         return SimOutputLog(self, output_subject(name), there)
 
-    async def logs(self, app: str) -> Sequence[LogName]:
+    async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
         """See the contract."""
-        found: Sequence[LogName] = await self.ask(lambda: self.there.logs(app))
+        found: Sequence[LogName] = await self.ask(lambda: self.there.logs(app, inputs=inputs))
         return found
 
     async def remove_logs(self, name: LogName) -> None:

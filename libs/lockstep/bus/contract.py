@@ -317,9 +317,10 @@ class Bus(Protocol):
         """The output log out.<app>.<group>.<partition>[.<since>]. `make=False`: LogGoneError when
         it is not there."""
 
-    async def logs(self, app: str) -> Sequence[LogName]:
-        """The logs there are of an app, in order; of a name one of the two logs may be missing.
-        A server that is cut off from the others may leave out what was made lately: whether one
+    async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
+        """The logs there are of an app (None: of all), in order; of a name one of the two logs may
+        be missing, but where only `inputs` are asked for. One question, however many there are. A
+        server that is cut off from the others may leave out what was made lately: whether one
         log is there says `output_log`, and nobody else."""
 
     async def remove_logs(self, name: LogName) -> None:

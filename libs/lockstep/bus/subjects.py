@@ -6,6 +6,8 @@ name can reach into another's subjects. `unescaped(escaped(name)) == name`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -60,8 +62,10 @@ def output_subject(log: LogName) -> str:
     return f"out.{_log_tokens(log)}"
 
 
-def log_patterns(app: str) -> tuple[str, str]:
-    """All input logs of an app, and all output logs."""
+def log_patterns(app: str | None) -> tuple[str, str]:
+    """All input logs of an app, and all output logs; None: of all apps."""
+    if app is None:
+        return INPUT_LOGS, OUTPUT_LOGS
     return f"in.{escaped(app)}.>", f"out.{escaped(app)}.>"
 
 
@@ -69,6 +73,16 @@ def log_name(subject: str) -> LogName:
     """The log that has this subject."""
     _, app, group, partition, *since = subject.split(".")
     return LogName(unescaped(app), unescaped(group), int(partition), int(since[0]) if since else 0)
+
+
+def log_names(subjects: Iterable[str]) -> list[LogName]:
+    """The logs that have these subjects, each once, in order. What others keep on the same carrier
+    under such a subject is none."""
+    found: set[LogName] = set()
+    for subject in subjects:
+        with suppress(ValueError):
+            found.add(log_name(subject))
+    return sorted(found)
 
 
 def dead_subject(app: str, stream: str) -> str:

@@ -7,7 +7,7 @@ is removed by whoever coordinates, again and again, since services that were cut
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from lockstep.bus import Bus, LogGoneError, LogName
@@ -81,14 +81,21 @@ class AppLogs:
         gone = await self._store.deployments.removed()
         dead_ms = {one.app: one.origin.logs_since_ms for one in there}
         dead_ms |= {one.deployment.app: dead_before_ms(one) for one in gone}
+        dead: dict[str, list[LogName]] = {}
+        for log in await self._bus.logs(app):  # one question for all apps
+            if log.since_ms < dead_ms.get(log.app, 0):
+                dead.setdefault(log.app, []).append(log)
         for name, before_ms in dead_ms.items():
             if app in (None, name):
-                await self._remove(name, before_ms)
+                await self._remove(name, before_ms, dead.get(name, ()))
 
     async def tell_lost(self) -> None:
         """Says which deployed apps have lost their input log. It is not made anew: its positions
-        would count from 1 again, behind which everybody is already."""
-        for deployment in await self._store.deployments.list():
+        would count from 1 again, behind which everybody is already. A list may lack what was made
+        lately: only a log that is missing in it is asked for by itself."""
+        deployed = await self._store.deployments.list()
+        there = set(await self._bus.logs(None, inputs=True))
+        for deployment in [one for one in deployed if log_of(one) not in there]:
             try:
                 await self._bus.input_log(log_of(deployment), make=False)
             except LogGoneError:
@@ -98,8 +105,8 @@ class AppLogs:
                         app=deployment.app,
                     )
 
-    async def _remove(self, app: str, before_ms: int) -> None:
-        logs = [one for one in await self._bus.logs(app) if one.since_ms < before_ms]
+    async def _remove(self, app: str, before_ms: int, logs: Sequence[LogName]) -> None:
+        """Logs, revisions and cursors of an app that bear an earlier time."""
         for one in logs:
             await self._bus.remove_logs(one)
         revisions = self._store.revisions

@@ -270,6 +270,8 @@ async def test_an_apps_logs_are_named_by_when_they_began(world: World) -> None:
     await world.bus.output_log(new)
     late = await world.other.input_log(old)
     assert await world.bus.logs(name.app) == [name, old, new]
+    of_all = [one for one in await world.bus.logs(None) if one.app in (name.app, other.app)]
+    assert of_all == sorted([name, old, new, other])
     await late.append(one_event(1))
     assert await (await world.bus.input_log(new)).bounds() == (1, 0)
     await world.bus.remove_logs(old)
@@ -277,3 +279,8 @@ async def test_an_apps_logs_are_named_by_when_they_began(world: World) -> None:
     await world.bus.remove_logs(new)
     await world.bus.remove_logs(name)
     assert await world.bus.logs(name.app) == []
+    await world.bus.output_log(name)
+    assert await world.bus.logs(name.app) == [name]
+    assert await world.bus.logs(name.app, inputs=True) == []
+    assert name not in await world.bus.logs(None, inputs=True)
+    assert other in await world.bus.logs(None, inputs=True)

@@ -11,9 +11,10 @@ from lockstep.bus import InvalidNameError, LogName, OutputTail, input_subject
 from lockstep.bus.kafka.address import BadKafkaAddressError, parse_address
 from lockstep.bus.kafka.chain import START, Chain, Link
 from lockstep.bus.kafka.ids import BYTES, CHECKED, ID, WRITER, Counting, Known
-from lockstep.bus.kafka.names import log_of, topic_of
+from lockstep.bus.kafka.names import subject_of, topic_of
 from lockstep.bus.kafka.sharing import Note, WorkQueue, decode_note, encode_note
 from lockstep.bus.kafka.window import Raw, Window
+from lockstep.bus.subjects import log_name
 from lockstep.events import UnavailableError
 
 
@@ -70,7 +71,7 @@ def test_topics_tell_their_logs(app: str) -> None:
     """Whatever an app is called; and no topic has an underscore, which collides with a dot."""
     log = LogName(app, "g/1_x", 3, 1_700_000_000_000)
     topic = topic_of("lockstep", input_subject(log))
-    assert log_of("lockstep", topic) == log
+    assert log_name(subject_of("lockstep", topic)) == log
     assert "_" not in topic
 
 

@@ -21,6 +21,7 @@ from lockstep.bus.subjects import (
     escaped,
     ingress_names,
     log_name,
+    log_names,
     matches,
     stream_name,
     subject_of,
@@ -67,6 +68,13 @@ def test_a_streams_name_is_one_that_every_server_can_read(app: str, group: str) 
     name = stream_name(input_subject(log))
     assert not set(name) & set("% .*>\t\r\n/\\")
     assert log_name(subject_of(name)) == log
+
+
+def test_what_others_keep_is_no_log() -> None:
+    """However it is called; and each log is named once."""
+    log = LogName("a", "g", 3)
+    subjects = [input_subject(log), "in.theirs", "in.a.b.c.d", "out.a.b.c.d.e.f"]
+    assert log_names([*subjects, *subjects]) == [log]
 
 
 @given(NAMES, NAMES)

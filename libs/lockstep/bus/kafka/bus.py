@@ -16,12 +16,12 @@ from lockstep.bus.kafka.dead_letters import KafkaDeadLetters
 from lockstep.bus.kafka.ingress import KafkaIngress
 from lockstep.bus.kafka.input_log import KafkaInputLog
 from lockstep.bus.kafka.ledger import World
-from lockstep.bus.kafka.names import log_of, topic_of
+from lockstep.bus.kafka.names import subject_of, topic_of
 from lockstep.bus.kafka.output_log import KafkaOutputLog
 from lockstep.bus.kafka.spot import Spot
 from lockstep.bus.kafka.topics import KafkaTopics
 from lockstep.bus.limits import BusLimits
-from lockstep.bus.subjects import input_subject, log_patterns, output_subject
+from lockstep.bus.subjects import input_subject, log_names, log_patterns, output_subject
 from lockstep.clock import Clock, Randomness
 
 
@@ -90,12 +90,13 @@ class KafkaBus:
         self._logs.add(log)
         return log
 
-    async def logs(self, app: str) -> Sequence[LogName]:
-        begins = tuple(
-            topic_of(self._prefix, pattern.removesuffix(">")) for pattern in log_patterns(app)
-        )
+    async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
+        patterns = log_patterns(app)[: 1 if inputs else 2]
+        begins = tuple(topic_of(self._prefix, each.removesuffix(">")) for each in patterns)
         topics = await self._connection.persistently(self._connection.topics)
-        return sorted({log_of(self._prefix, each) for each in topics if each.startswith(begins)})
+        return log_names(
+            subject_of(self._prefix, each) for each in topics if each.startswith(begins)
+        )
 
     async def remove_logs(self, name: LogName) -> None:
         topics = [topic_of(self._prefix, of(name)) for of in (input_subject, output_subject)]

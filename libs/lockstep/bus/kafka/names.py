@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from lockstep.bus.contract import LogName
-from lockstep.bus.subjects import InvalidNameError, log_name
+from lockstep.bus.subjects import InvalidNameError
 
 _MAX_BYTES: Final = 249  # as Kafka has it
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.%]")
@@ -25,6 +24,6 @@ def topic_of(prefix: str, subject: str) -> str:
     return topic
 
 
-def log_of(prefix: str, topic: str) -> LogName:
-    """The log that a topic holds, which `topic_of` has named."""
-    return log_name(topic.removeprefix(f"{prefix}.").replace("-", "%"))
+def subject_of(prefix: str, topic: str) -> str:
+    """The subject whose log a topic holds, which `topic_of` has named."""
+    return topic.removeprefix(f"{prefix}.").replace("-", "%")

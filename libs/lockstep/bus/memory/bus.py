@@ -17,7 +17,7 @@ from lockstep.bus.subjects import (
     DEAD_ALL,
     INGRESS_ALL,
     input_subject,
-    log_name,
+    log_names,
     log_patterns,
     output_subject,
 )
@@ -52,10 +52,11 @@ class MemoryBus:
         log = self._carrier.log(subject)
         return MemoryOutputLog(log, self.link, self._carrier.limits.max_message_bytes)
 
-    async def logs(self, app: str) -> Sequence[LogName]:
+    async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
         self.link.send()
-        found = (self._carrier.subjects(pattern) for pattern in log_patterns(app))
-        return sorted({log_name(subject) for subjects in found for subject in subjects})
+        patterns = log_patterns(app)[: 1 if inputs else 2]
+        found = (self._carrier.subjects(pattern) for pattern in patterns)
+        return log_names(subject for subjects in found for subject in subjects)
 
     async def remove_logs(self, name: LogName) -> None:
         self.link.send()

@@ -24,7 +24,7 @@ from lockstep.bus.subjects import (
     DEAD_STREAM,
     earlier_stream_name,
     input_subject,
-    log_name,
+    log_names,
     log_patterns,
     output_subject,
     stream_name,
@@ -93,9 +93,10 @@ class NatsBus:
             raise LogGoneError(subject)
         return NatsOutputLog(self._jetstream, subject, stream, self._randomness, self._bells)
 
-    async def logs(self, app: str) -> Sequence[LogName]:
-        found = [await self._jetstream.streams(pattern) for pattern in log_patterns(app)]
-        return sorted({log_name(subject_of(name)) for names in found for name in names})
+    async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
+        patterns = log_patterns(app)[: 1 if inputs else 2]
+        found = [await self._jetstream.streams(pattern) for pattern in patterns]
+        return log_names(subject_of(name) for names in found for name in names)
 
     async def remove_logs(self, name: LogName) -> None:
         for subject in (input_subject(name), output_subject(name)):

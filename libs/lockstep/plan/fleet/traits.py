@@ -232,8 +232,10 @@ def _hears_time(query: CheckedQuery) -> bool:
     if shows_timers(query) or (rate is not None and rate.every_ms is not None):
         return True
     calls = [call for one in streams_of(query) if (call := window_of(one)) is not None]
-    found = [declared(call) for call in calls]
-    return not all(one.timers is Timers.NONE or one.reach is Reach.CLOCK for one in found)
+    timed = [one for call in calls if (one := declared(call)).timers is not Timers.NONE]
+    if timed and isinstance(query.input, CheckedJoin) and query.uses_aggregators:
+        return True  # what leaves one side meets what is still in the other one
+    return not all(one.reach is Reach.CLOCK for one in timed)
 
 
 def counts_sends(query: CheckedQuery) -> bool:

@@ -19,6 +19,8 @@ S = "@app:playback define stream S (k string, v long); define stream R (k string
         "from S#window.time(3 sec) select k, sum(v) as t group by k insert into O;",
         "from S#window.time(3 sec) join R#window.length(2) on S.k == R.k"
         " select S.k as k insert into O;",
+        "from S#window.length(3) join R#window.length(2) on S.k == R.k"
+        " select S.k as k, sum(R.v) as t insert into O;",
         "partition with (k of S) begin from S#window.lengthBatch(2) select k insert into O; end;",
         "from every e1=S -> e2=R[k == e1.k] within 5 sec select e1.k as k insert into O;",
         "@PrimaryKey('k') define table T (k string, v long);"
@@ -38,6 +40,8 @@ def test_what_does_not(text: str) -> None:
         "from S#window.time(3 sec) select k insert expired events into O;",
         "from S#window.session(3 sec) select k insert into O;",
         "from S#window.delay(3 sec) select k insert into O;",
+        "from S#window.time(3 sec) join R#window.time(2 sec) on S.k == R.k"
+        " select S.k as k, sum(R.v) as t insert into O;",
         "from S select k output last every 3 sec insert into O;",
         "from S select k output first every 3 sec insert into O;",
         "from S -> not R for 3 sec select S.k as k insert into O;",
