@@ -99,6 +99,26 @@ def test_nothing_is_unpickled() -> None:
     assert not found, "\n".join(found)
 
 
+def test_types_are_found_out_about_in_one_place() -> None:
+    """Two threads that ask msgspec for a type at once end the process (events/typed.py)."""
+    found = [
+        f"{module.path}:{node.lineno}: use lockstep.events.typed"
+        for module in product()
+        if not module.path.endswith("lockstep/events/typed.py")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and _asks_for_a_type(node)
+    ]
+    assert not found, "\n".join(found)
+
+
+def _asks_for_a_type(call: ast.Call) -> bool:
+    name = ast.unparse(call.func)
+    if name == "msgspec.convert":
+        return True
+    is_decode = name in ("msgspec.json.decode", "msgspec.msgpack.decode")
+    return is_decode and any(each.arg == "type" for each in call.keywords)
+
+
 def test_the_environment_is_read_in_one_place() -> None:
     """LOCKSTEP_* variables reach the code as settings, not on side ways."""
     found = [

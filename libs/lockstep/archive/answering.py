@@ -27,6 +27,7 @@ from lockstep.archive.questions import Answer, Question
 from lockstep.archive.reading import lives_of
 from lockstep.archive.tables import Table, one_line
 from lockstep.events import LockstepError
+from lockstep.events.typed import from_json
 
 MAX_FILE_BYTES: Final = 1_048_576
 _AS_WRITTEN: Final = "set datafusion.sql_parser.enable_ident_normalization = false"
@@ -131,7 +132,7 @@ def limited_to(memory_bytes: int, cpu_s: int) -> None:
 
 def main() -> None:
     """One question from standard input."""
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    question = from_json(sys.stdin.buffer.read(), Question)
     limited_to(question.memory_bytes, question.cpu_s)
     try:
         answer = answered(question)

@@ -16,6 +16,7 @@ import msgspec
 from lockstep.archive.place import Place
 from lockstep.archive.questions import Answer, Question
 from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.settings import ArchiveSettings
 
 PASSED_ON: Final = ("PATH", "LANG", "LC_ALL", "HOME", "PYTHONPATH", "VIRTUAL_ENV", "TZ")
@@ -37,7 +38,7 @@ async def ask(place: Place, app: str, sql: str, rows: int, settings: ArchiveSett
         cpu_s(settings),
     )  # fmt: skip
     out = await in_process("lockstep.archive.answering", msgspec.json.encode(question), settings)
-    answer = msgspec.json.decode(out, type=Answer)
+    answer = from_json(out, Answer)
     if answer.error is not None:
         if answer.retryable:
             raise UnavailableError(answer.error)

@@ -15,6 +15,7 @@ import msgspec
 from lockstep.batch.header import SUFFIXES, Header, Language, Mistake, ScriptError, header_of
 from lockstep.batch.processes import end_session, surroundings
 from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events.typed import from_json
 
 ENTRY: Final = "run"
 """The function of a script in Python: gets a `Batch`, gives a DataFrame."""
@@ -147,7 +148,7 @@ async def misread_elsewhere(texts: Sequence[str], *, timeout_ms: int) -> Sequenc
         end_session(process.pid)
         await process.wait()
     try:
-        return msgspec.json.decode(answer, type=list[Misread | None])
+        return from_json(answer, list[Misread | None])
     except msgspec.DecodeError as error:
         raise UnavailableError(
             "Spark's parser did not start", hint="is there a Java 17 or newer on this machine?"

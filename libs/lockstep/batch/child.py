@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,6 +19,7 @@ from lockstep.batch.task import Task
 from lockstep.batch.views import Batch
 from lockstep.embedded import prepare_spark_environment
 from lockstep.events import Fault, LockstepError
+from lockstep.events.typed import from_json
 from lockstep.execute.spark.bulk import rows_of_frame
 from lockstep.history.asking import History
 
@@ -75,7 +75,7 @@ class _Lazy(History):
 
 def main() -> int:
     """The exit code."""
-    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    task = from_json(sys.stdin.buffer.read(), Task)
     history = _Lazy(local_directory=str(Path(task.result).parent))
     batch = Batch(history, task.due_ms, task.since_ms, task.after, task.up_to)
     try:

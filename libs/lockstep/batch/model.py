@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from lockstep.batch.header import Header, Language, header_of
+from lockstep.events.typed import from_json
 from lockstep.store import BatchEntry
 
 SCRIPT: Final = "script"
@@ -127,4 +128,4 @@ def entry_of(one: Script | Version | Run, revision: int = 0) -> BatchEntry:
 
 def read_entry(entry: BatchEntry, kind: type[Thing]) -> Thing:
     """As it was stored."""
-    return msgspec.json.decode(entry.text, type=kind)
+    return from_json(entry.text, kind)

@@ -8,6 +8,7 @@ import sys
 import msgspec
 
 from lockstep.embedded import prepare_spark_environment
+from lockstep.events.typed import from_json
 from lockstep.execute.spark.parsing import misread
 
 
@@ -15,7 +16,7 @@ def main() -> None:
     """What others print goes to the standard error: the standard output is the answer."""
     answer = os.dup(1)
     os.dup2(2, 1)
-    texts = msgspec.json.decode(sys.stdin.buffer.read(), type=list[str])
+    texts = from_json(sys.stdin.buffer.read(), list[str])
     prepare_spark_environment()
     with os.fdopen(answer, "wb") as out:
         out.write(msgspec.json.encode(misread(texts)))

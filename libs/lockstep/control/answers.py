@@ -15,6 +15,7 @@ import msgspec
 
 from lockstep.bus import Topics, control_subject
 from lockstep.events import UnavailableError
+from lockstep.events.typed import from_json
 
 TELL_LIMIT_MS: Final = 2_000
 """A receiver that has not said by then what it did with an answer is asked again."""
@@ -65,7 +66,7 @@ async def take_answers(topics: Topics, node: str, take: Take) -> None:
     """Until cancelled; UnavailableError when the bus is away."""
 
     async def taken(payload: bytes) -> bytes:
-        return msgspec.json.encode(take(msgspec.json.decode(payload, type=AppAnswer)))
+        return msgspec.json.encode(take(from_json(payload, AppAnswer)))
 
     answering = await topics.respond(answer_subject(node), taken)
     try:
@@ -109,4 +110,4 @@ class AnswerTeller:
             said = await self._topics.request(subject, payload, timeout_ms=TELL_LIMIT_MS)
         except UnavailableError:
             return None
-        return msgspec.json.decode(said, type=bool)
+        return from_json(said, bool)

@@ -15,6 +15,7 @@ import msgspec
 from lockstep.bus import Topics, control_subject
 from lockstep.control.messages import Heartbeat
 from lockstep.events import UnavailableError
+from lockstep.events.typed import from_json
 
 ANSWER_LIMIT_MS: Final = 1_000
 """Somebody looks at it and will ask again: a process that is paused is not waited for."""
@@ -70,7 +71,7 @@ async def answer_flows(topics: Topics, service: str, node: str, tell: Tell) -> N
     """Until cancelled; UnavailableError when the bus is away."""
 
     async def answer(payload: bytes) -> bytes:
-        question = msgspec.json.decode(payload, type=_Question)
+        question = from_json(payload, _Question)
         return msgspec.json.encode(await tell(question.app))
 
     answering = await topics.respond(flow_subject(service, node), answer)
@@ -95,6 +96,6 @@ async def _ask(topics: Topics, app: str, service: str, node: str) -> FlowTold | 
         raw = await topics.request(
             flow_subject(service, node), question, timeout_ms=ANSWER_LIMIT_MS
         )
-        return msgspec.json.decode(raw, type=FlowTold)
+        return from_json(raw, FlowTold)
     except (UnavailableError, msgspec.DecodeError):  # away, or of another release
         return None

@@ -17,6 +17,7 @@ from lockstep.clock import Clock
 from lockstep.control.health import ConnectorHealth, some_told
 from lockstep.control.messages import HEARTBEATS, GroupStatus, Heartbeat, SinkStatus
 from lockstep.events import Generation, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.frame import Context, wait_set
 from lockstep.telemetry import Logger
 
@@ -238,7 +239,7 @@ class HeartbeatWatch:
 
     def _take(self, payload: bytes) -> None:
         try:
-            beat = self._said(payload) or msgspec.json.decode(payload, type=Heartbeat)
+            beat = self._said(payload) or from_json(payload, Heartbeat)
         except msgspec.DecodeError as error:
             self._log.warning("a heartbeat cannot be read", error=str(error))
             return

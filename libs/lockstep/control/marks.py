@@ -15,6 +15,7 @@ import msgspec
 
 from lockstep.bus import LogName, Topics, control_subject
 from lockstep.events import Position
+from lockstep.events.typed import from_msgpack
 
 MARK_TOPIC: Final = "mark"
 MARKS_KEPT: Final = 256
@@ -65,7 +66,7 @@ class MarkWatch:
         try:
             async for _, payload in subscription:
                 try:
-                    self.take(msgspec.msgpack.decode(payload, type=Mark))
+                    self.take(from_msgpack(payload, Mark))
                 except msgspec.DecodeError:
                     continue  # of another release; its next one may be readable
         finally:

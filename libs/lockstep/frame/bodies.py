@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
+from lockstep.events.typed import from_json
 from lockstep.frame.problems import Problem
 
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -31,7 +32,7 @@ def reason(error: Exception) -> str:
 def decoded(raw: bytes, kind: Any = Any) -> Any:
     """The JSON document as `kind`; Problem 400 naming the field."""
     try:
-        return msgspec.json.decode(raw, type=kind)
+        return from_json(raw, kind)
     except UNREADABLE as error:
         raise Problem(
             HTTPStatus.BAD_REQUEST, f"the body does not fit: {reason(error)}", hint=advice(error)

@@ -14,6 +14,7 @@ import msgspec
 
 from lockstep.clock import Clock
 from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events.typed import converted, from_json
 from lockstep.frame.addresses import is_loopback
 from lockstep.rights import Principal, StrangerError
 from lockstep.rights.accounts import grant_of
@@ -125,7 +126,7 @@ class Provider:
             timeout = aiohttp.ClientTimeout(total=self._settings.timeout_ms / 1000)
             async with aiohttp.ClientSession(timeout=timeout) as session:
                 answer = await self._fetch(session, url, asked)
-            given = msgspec.convert(answer, Given, strict=False)
+            given = converted(answer, Given, strict=False)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnavailableError(f"cannot ask the provider at {url}: {error}") from error
         except (ValueError, ProviderError) as error:
@@ -188,7 +189,7 @@ class Provider:
         try:
             timeout = aiohttp.ClientTimeout(total=self._settings.timeout_ms / 1000)
             async with aiohttp.ClientSession(timeout=timeout) as session:
-                found = msgspec.convert(
+                found = converted(
                     await self._fetch(session, self._settings.issuer.rstrip("/") + DISCOVERY),
                     Document,
                 )
@@ -239,7 +240,7 @@ class Provider:
 def _reason(body: bytes) -> str:
     """What OAuth's errors say, if it is one."""
     try:
-        found = msgspec.json.decode(body, type=Refusal)
+        found = from_json(body, Refusal)
     except ValueError:
         return ""
     return f": {found.error[:100]} {found.error_description[:300]}".rstrip()

@@ -17,6 +17,7 @@ from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span, lives_of
+from lockstep.events.typed import from_msgpack
 from lockstep.history.comparing import Compared, Rows, compared
 from lockstep.history.errors import HistoryError
 from lockstep.history.folding import Done, Task, fold_task, linked
@@ -77,7 +78,7 @@ def backtest(wanted: Wanted, place: Place, settings: Settings, run: Run, name: s
         check_gaps(plan, reader, fold, "--despite-gaps leaves out what is not there")
     tasks = tasks_of(wanted, plan, place, logs, reader, settings, fold, rows_behind, name)
     answers = run(fold_task, [msgspec.msgpack.encode(one) for one in tasks])
-    done = _together([msgspec.msgpack.decode(one, type=Done) for one in answers])
+    done = _together([from_msgpack(one, Done) for one in answers])
     results = Place(tasks[0].results, place.options)
     if not wanted.compare:
         return Report(app, fold, len(tasks), done, results.folder, None)

@@ -17,6 +17,7 @@ from lockstep.archive.place import Place
 from lockstep.archive.reading import SLICE_EVENTS, InputReader, Pinned, Span
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import OutputColumns, in_columns
+from lockstep.events.typed import from_msgpack
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.in_process import InProcessExecutor
 from lockstep.execute.sends import SendMemory
@@ -186,7 +187,7 @@ def sieved_slices(
 
 def begin(request: bytes) -> Task:
     """A task, with its limits and its places in force in this process."""
-    task = msgspec.msgpack.decode(request, type=Task)
+    task = from_msgpack(request, Task)
     put_in_force(Limits(*task.limits))
     addresses.put_in_force(task.places)
     return task

@@ -24,6 +24,7 @@ from lockstep.archive.tables import UNREADABLE, Table, one_line
 from lockstep.control import OnDemandAnswer, refusal_of
 from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.events.columns import ARROW_TYPES, conformed, default_names, rows_of
+from lockstep.events.typed import from_json
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.reference.on_demand import matching, select
 from lockstep.history.errors import HistoryError
@@ -185,7 +186,7 @@ def _is_alike(one: _Found, schema: StreamSchema, there: Sequence[pa.Field]) -> b
 
 def main() -> None:
     """One question from standard input."""
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Recall)
+    question = from_json(sys.stdin.buffer.read(), Recall)
     limited_to(question.memory_bytes, question.cpu_s)
     pa.set_cpu_count(THREADS)
     pa.set_io_thread_count(THREADS)

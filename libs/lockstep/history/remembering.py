@@ -8,6 +8,7 @@ import msgspec
 from lockstep.archive.asking import cpu_s, in_process
 from lockstep.archive.place import place_of_settings
 from lockstep.control import OnDemandAnswer
+from lockstep.events.typed import from_json
 from lockstep.history.errors import HistoryError
 from lockstep.history.questions import Recall
 from lockstep.plan import AppPlan
@@ -41,4 +42,4 @@ async def remember(
         settings.query_memory_bytes, cpu_s(settings),
     )  # fmt: skip
     out = await in_process("lockstep.history.recalling", msgspec.json.encode(question), settings)
-    return msgspec.json.decode(out, type=OnDemandAnswer)
+    return from_json(out, OnDemandAnswer)

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from lockstep.events import Fault, LockstepError
+from lockstep.events.typed import from_json
 from lockstep.rights.model import EVERYWHERE, Grant, Kind, Principal, Role
 
 PREFIX: Final = "lockstep"
@@ -166,7 +167,7 @@ def directory(revision: int, accounts: Iterable[Account]) -> Directory:
     found: dict[str, dict[str, Stored]] = {kind: {} for kind in _KINDS}
     for one in accounts:
         if one.kind in _KINDS:
-            found[one.kind][one.name] = msgspec.json.decode(one.text, type=_KINDS[one.kind])
+            found[one.kind][one.name] = from_json(one.text, _KINDS[one.kind])
     users = _only(User, found["user"])
     return Directory(
         revision,

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from lockstep.events.typed import converted, from_json
 from lockstep.simulating.errors import SimulationError
 
 
@@ -68,9 +69,9 @@ def read_setup(written: str | bytes | Mapping[str, Any], bounds: Bounds) -> Setu
     """SimulationError says where in the document, and what is expected there."""
     try:
         if isinstance(written, Mapping):
-            found = msgspec.convert(written, Setup)
+            found = converted(written, Setup)
         else:
-            found = msgspec.json.decode(written, type=Setup)
+            found = from_json(written, Setup)
     except msgspec.ValidationError as error:
         raise SimulationError(f"{error}", where="set-up") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

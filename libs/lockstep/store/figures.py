@@ -13,6 +13,8 @@ from typing import Final
 
 import msgspec
 
+from lockstep.events.typed import from_msgpack
+
 FIGURES: Final = ("events_per_s", "rows_per_s", "lag", "behind_ms", "state_rows", "busy_permille")
 """Numbers that an app always has."""
 
@@ -130,7 +132,7 @@ def packed(span: Span) -> bytes:
 
 def unpacked(content: bytes) -> Span:
     """What is kept."""
-    return msgspec.msgpack.decode(content, type=Span)
+    return from_msgpack(content, Span)
 
 
 def together(spans: Sequence[Span]) -> Span:

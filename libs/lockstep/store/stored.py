@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from lockstep.events import Life
+from lockstep.events.typed import from_json
 from lockstep.store.contract import (
     Deployment,
     Exclusion,
@@ -81,7 +82,7 @@ class StoredDeployment:
             origin,
             parallel=int(self.settings.get(_PARALLEL, "0")),
             layout=int(self.settings.get(_LAYOUT, "0")),
-            former=None if former is None else msgspec.json.decode(former, type=Former),
+            former=None if former is None else from_json(former, Former),
             rules=int(self.settings.get(_RULES, _FIRST_RULES)),
         )  # fmt: skip
 
@@ -138,9 +139,9 @@ def _origin(settings: Mapping[str, str], deployed_ms: int) -> Origin:
     if revision is not None and number.isdigit():
         restoration = Restoration(revision, Life(deployed_ms, int(number)))
     position, since_ms = settings.get(_POSITION, "0"), settings.get(_LOGS_SINCE, "0")
-    excluded = msgspec.json.decode(settings.get(_EXCLUSIONS, "[]"), type=tuple[Exclusion, ...])
+    excluded = from_json(settings.get(_EXCLUSIONS, "[]"), tuple[Exclusion, ...])
     past = settings.get(_PAST)
     return Origin(
         int(position), int(since_ms), restoration, excluded,
-        None if past is None else msgspec.json.decode(past, type=Past),
+        None if past is None else from_json(past, Past),
     )  # fmt: skip

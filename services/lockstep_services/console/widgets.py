@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from lockstep.events.typed import from_json
+
 KINDS: Final = {
     "line": "Line", "bar": "Bars", "pie": "Pie", "number": "Number", "gauge": "Gauge",
     "table": "Table", "map": "Map",
@@ -70,7 +72,7 @@ class Rows(msgspec.Struct):
 def read_board(raw: bytes) -> Board:
     """A dashboard's document; ValueError says what does not fit."""
     try:
-        board = msgspec.json.decode(raw, type=Board)
+        board = from_json(raw, Board)
     except msgspec.DecodeError as error:
         raise ValueError(f"this is no dashboard: {error}") from error
     if board.format != 1:

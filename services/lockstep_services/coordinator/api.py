@@ -12,6 +12,7 @@ from aiohttp import web
 from lockstep.bus import Bus
 from lockstep.control import Command, CommandAnswer, HeartbeatWatch, command_subject, unit_label
 from lockstep.events import Fault, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.frame import Problem
 from lockstep.frame.bodies import read_body
 from lockstep.frame.callers import may, require
@@ -243,7 +244,7 @@ async def ask_leader(bus: Bus, unit: str, command: Command) -> CommandAnswer:
             HTTPStatus.SERVICE_UNAVAILABLE, f"no processor leads {unit_label(unit)} right now",
             retry_after_ms=RETRY_AFTER_MS,
         ) from error  # fmt: skip
-    answer = msgspec.json.decode(raw, type=CommandAnswer)
+    answer = from_json(raw, CommandAnswer)
     if not answer.done:
         raise _refusal(answer)
     return answer

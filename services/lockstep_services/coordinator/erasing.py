@@ -12,6 +12,7 @@ from lockstep.archive.erasing import erase, has_anything
 from lockstep.archive.place import Place
 from lockstep.control import Erased, Erasure, erasure_subject
 from lockstep.events import LockstepError, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.frame import Context
 from lockstep.leader import Held
 from lockstep_services.coordinator.desired import DesiredState
@@ -41,7 +42,7 @@ class ArchiveErasing:
         raw = await self._topics.request(
             erasure_subject(app), msgspec.json.encode(wanted), timeout_ms=TIMEOUT_MS
         )
-        return msgspec.json.decode(raw, type=Erased)
+        return from_json(raw, Erased)
 
     async def _here(self, app: str, wanted: Erasure, place: Place) -> Erased:
         if not await self._offload.run(lambda: has_anything(place, app)):

@@ -17,6 +17,7 @@ from lockstep.bus import Bus, StoredDeadLetter
 from lockstep.bus.subjects import ID_HEADER
 from lockstep.control import Redelivered, Redelivery, redelivery_subject
 from lockstep.events import UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.frame import Problem
 from lockstep.frame.bodies import read_body, whole_number
 from lockstep_services.coordinator.desired import DesiredState, unknown
@@ -180,7 +181,7 @@ class ErrorStore:
                 HTTPStatus.SERVICE_UNAVAILABLE, f"no publisher delivers '{app}' right now",
                 retry_after_ms=1_000,
             ) from error  # fmt: skip
-        return msgspec.json.decode(raw, type=Redelivered)
+        return from_json(raw, Redelivered)
 
 
 def number(request: web.Request, name: str) -> int | None:

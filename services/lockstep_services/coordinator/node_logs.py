@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from lockstep.control import Heartbeat, HeartbeatWatch
+from lockstep.events.typed import from_json
 from lockstep.frame import Context, Problem
 from lockstep.frame.callers import TOKEN_COOKIE
 from lockstep.frame.log_route import PATH, WrittenLines, wanted_lines
@@ -91,7 +92,7 @@ class NodeLogs:
                     raise self._silent(beat, f"it answers {response.status}")
                 if (response.content_length or 0) > MAX_ANSWER_BYTES:
                     raise self._silent(beat, "its answer is too large")
-                return msgspec.json.decode(await response.read(), type=WrittenLines)
+                return from_json(await response.read(), WrittenLines)
         except (aiohttp.ClientError, TimeoutError) as error:
             raise self._silent(beat, "it does not answer") from error
         except msgspec.DecodeError as error:

@@ -25,6 +25,7 @@ from lockstep.control import (
     refusal_of,
 )
 from lockstep.events import LockstepError, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.fleet.asking import Asking, Place
 from lockstep.fleet.gathering import answered_together
 from lockstep.frame import Problem
@@ -194,7 +195,7 @@ class Questions:
             raw = await self._topics.request(question_subject(unit), payload, timeout_ms=timeout_ms)
         except UnavailableError:
             return OnDemandAnswer(error=f"no processor leads '{app}' right now")
-        return msgspec.json.decode(raw, type=OnDemandAnswer)
+        return from_json(raw, OnDemandAnswer)
 
 
 async def all_at_once(

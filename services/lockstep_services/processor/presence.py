@@ -15,6 +15,7 @@ import msgspec
 from lockstep.bus import Subscription
 from lockstep.control import Beating, Heartbeat, presence_subject
 from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.frame import Context
 
 ANSWER_LIMIT_MS: Final = 1_000
@@ -61,7 +62,7 @@ class Presence:
         except UnavailableError:
             pass  # nobody has it; were it the bus, the next step would say so
         else:
-            other = msgspec.json.decode(raw, type=Present)
+            other = from_json(raw, Present)
             raise self._taken(other.host, other.url)
         self._answering = await topics.respond(subject, self._answer)
 

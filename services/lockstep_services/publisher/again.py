@@ -14,6 +14,7 @@ import msgspec
 from lockstep.bus import Bus, StoredDeadLetter
 from lockstep.control import Redelivered, Redelivery, redelivery_subject
 from lockstep.events import LockstepError
+from lockstep.events.typed import from_json
 from lockstep.frame import LeaseKeeper
 from lockstep_services.publisher.contract import RowsRefusedError
 from lockstep_services.publisher.letters import UnreadableLetterError, row_of, sink_of
@@ -45,7 +46,7 @@ class Again:
                 await answering.close()
 
     async def _answer(self, payload: bytes) -> bytes:
-        wanted = msgspec.json.decode(payload, type=Redelivery).sequences
+        wanted = from_json(payload, Redelivery).sequences
         return msgspec.json.encode(await self.deliver(wanted))
 
     async def deliver(self, sequences: Sequence[int]) -> Redelivered:

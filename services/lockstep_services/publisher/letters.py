@@ -19,6 +19,7 @@ from lockstep.events import (
     OutputRow,
     StreamSchema,
 )
+from lockstep.events.typed import from_json
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 
 ORIGIN: Final = "publisher/"
@@ -93,6 +94,6 @@ def row_of(letter: DeadLetter, schema: StreamSchema) -> OutputRow:
 
 def _read(letter: DeadLetter) -> _Body:
     try:
-        return msgspec.json.decode(letter.payload, type=_Body)
+        return from_json(letter.payload, _Body)
     except msgspec.DecodeError as error:
         raise UnreadableLetterError(f"not a row: {error}") from error

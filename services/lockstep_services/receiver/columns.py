@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from lockstep.events import AttributeType, InvalidEventError, StreamSchema
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.events.objects import encode_object
+from lockstep.events.typed import converted
 from lockstep.frame.bodies import UNREADABLE
 from lockstep.mapping import Columns
 from lockstep_services.receiver.decode import NDJSON
@@ -91,7 +92,7 @@ class ColumnReader:
             return None
         for kind in self._kinds:
             try:
-                found = msgspec.convert(document, list[kind])  # type: ignore[valid-type]
+                found = converted(document, list[kind])  # type: ignore[valid-type]
             except UNREADABLE:
                 continue
             return self._drafted(found, len(found), timestamp_ms)

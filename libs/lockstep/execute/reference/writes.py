@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from lockstep.events import LockstepError, Position, WriteRecord
+from lockstep.events.typed import converted
 from lockstep.execute.contract import WriteOutcome, WriteProblem
 from lockstep.execute.reference import on_demand
 from lockstep.execute.reference.engine import Engine
@@ -43,7 +44,7 @@ class AppliedWrites:
         return plain
 
     def restore(self, outcomes: list[Any]) -> None:
-        known = msgspec.convert(outcomes, list[WriteOutcome])
+        known = converted(outcomes, list[WriteOutcome])
         self._outcomes = {outcome.request_id: outcome for outcome in known}
 
 

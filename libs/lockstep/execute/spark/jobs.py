@@ -13,6 +13,7 @@ from pyspark.core.rdd import _wrap_function
 from pyspark.errors import PySparkException
 from pyspark.serializers import NoOpSerializer
 
+from lockstep.events.typed import from_msgpack
 from lockstep.execute.spark.company import Served, SparkFailedError, Task, WorkerDiedError
 
 WORKER_SLOT: Final = "LOCKSTEP_WORKER_SLOT"
@@ -53,7 +54,7 @@ class Jobs:
         except (Py4JError, PySparkException, OSError) as error:
             kind = WorkerDiedError if _is_death(str(error)) else SparkFailedError
             raise kind(f"a Spark job failed: {error}") from error
-        return [msgspec.msgpack.decode(answer, type=list[bytes]) for answer in answers]
+        return [from_msgpack(answer, list[bytes]) for answer in answers]
 
     def lineage(self, function: Served) -> str:
         """How Spark would run a job of `function` on one payload, in its own words."""
@@ -129,7 +130,7 @@ def _in_slot(context: SparkContext, slot: int) -> SparkContext:
 def _of_partition(function: Served) -> Callable[[int, Iterable[bytes]], Iterator[bytes]]:
     def served(_: int, batches: Iterable[bytes]) -> Iterator[bytes]:
         for batch in batches:
-            payloads = msgspec.msgpack.decode(batch, type=list[bytes])
+            payloads = from_msgpack(batch, list[bytes])
             yield msgspec.msgpack.encode(list(function(payloads)))
 
     return served

@@ -19,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from lockstep.events.typed import from_msgpack
 from lockstep.execute.spark.company import Meanwhile, Served, SparkFailedError, Task, nothing
 
 LINGER_S: Final = 2.0
@@ -124,7 +125,7 @@ class Line:
                 answer = _received(worker, None)
                 if answer is not None:
                     self._is_under_way = False
-                    return msgspec.msgpack.decode(answer, type=list[bytes])
+                    return from_msgpack(answer, list[bytes])
                 lost += 1
             self._drop()
 
@@ -203,7 +204,7 @@ def _attend(address: bytes, function: Served) -> None:
             frame = _received(line, LINGER_S)
             if frame is None:
                 return
-            requests = msgspec.msgpack.decode(frame, type=list[bytes])
+            requests = from_msgpack(frame, list[bytes])
             answering = function(requests)
             if not _sent(line, msgspec.msgpack.encode([next(answering) for _ in requests])):
                 return

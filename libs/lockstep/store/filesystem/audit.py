@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from lockstep.events import UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.filesystem.files import ends_whole, locked
 
@@ -41,7 +42,7 @@ def newest_first(folder: Path) -> Iterator[AuditEntry]:
         lines = path.read_bytes().splitlines()
         for place in range(len(lines) - 1, -1, -1):
             try:
-                one = msgspec.json.decode(lines[place], type=AuditEntry)
+                one = from_json(lines[place], AuditEntry)
             except msgspec.DecodeError:
                 continue
             yield replace(one, id=int(path.stem) * PER_DAY + place + 1)

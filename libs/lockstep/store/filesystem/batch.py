@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from lockstep.events.typed import from_json
 from lockstep.store.contract import BatchEntry
 from lockstep.store.filesystem.files import locked, read_file, write_file
 
@@ -75,4 +76,4 @@ def _all(folder: Path, kind: str, script: str | None, ending: str) -> Iterator[P
 
 def _read(path: Path) -> BatchEntry | None:
     content = read_file(path)
-    return None if content is None else msgspec.json.decode(content, type=BatchEntry)
+    return None if content is None else from_json(content, BatchEntry)

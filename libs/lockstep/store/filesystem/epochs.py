@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from lockstep.events.typed import from_json
 from lockstep.store.contract import Stale
 from lockstep.store.filesystem.files import read_file, write_file
 
@@ -13,7 +14,7 @@ from lockstep.store.filesystem.files import read_file, write_file
 def present(folder: Path) -> int:
     """The newest one that has written; 0 before the first."""
     content = read_file(folder / "epoch")
-    return 0 if content is None else msgspec.json.decode(content, type=int)
+    return 0 if content is None else from_json(content, int)
 
 
 def passes(folder: Path, epoch: int) -> Stale | None:

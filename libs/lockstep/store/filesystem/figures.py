@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from lockstep.events import UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.store.contract import Stale, Written
 from lockstep.store.figures import (
     Failover,
@@ -97,7 +98,7 @@ def _rows(path: Path) -> Iterator[FigureRow]:
     """Lines that a crash cut short are left out."""
     for line in path.read_bytes().splitlines():
         try:
-            yield from msgspec.json.decode(line, type=list[FigureRow])
+            yield from from_json(line, list[FigureRow])
         except msgspec.DecodeError:
             continue
 
@@ -145,4 +146,4 @@ class FileFailovers:
 
     def _all(self) -> list[Failover]:
         content = read_file(self._path)
-        return [] if content is None else msgspec.json.decode(content, type=list[Failover])
+        return [] if content is None else from_json(content, list[Failover])

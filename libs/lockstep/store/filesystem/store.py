@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from lockstep.events.typed import from_json
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
@@ -36,7 +37,7 @@ def _file_name(name: str) -> str:
 
 def _read(path: Path, kind: type[Thing]) -> Thing | None:
     content = read_file(path)
-    return None if content is None else msgspec.json.decode(content, type=kind)
+    return None if content is None else from_json(content, kind)
 
 
 def _deployment(path: Path) -> Deployment | None:

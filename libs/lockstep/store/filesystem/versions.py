@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from lockstep.events.typed import from_json
 from lockstep.store.contract import Deployment
 from lockstep.store.filesystem.files import read_file, write_file
 from lockstep.store.rules import next_version
@@ -85,7 +86,7 @@ def _write(
 
 def _read(place: Path, number: int) -> AppVersion | None:
     content = read_file(place / f"{number}{_ABOUT}")
-    return None if content is None else msgspec.json.decode(content, type=AppVersion)
+    return None if content is None else from_json(content, AppVersion)
 
 
 def _remove(place: Path, number: int) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from aiohttp import web
 
 from lockstep.events import Fault, LockstepError
+from lockstep.events.typed import converted
 from lockstep.frame import Problem
 from lockstep.frame.bodies import read_body, whole_number
 from lockstep.rights.accounts import AccountError
@@ -110,7 +111,7 @@ async def read_operations(request: web.Request) -> list[Operation]:
             for one in given
         ]
     try:
-        return msgspec.convert(given, list[Operation])
+        return converted(given, list[Operation])
     except msgspec.ValidationError as error:
         raise ScimError("invalidSyntax", f"the body is no PATCH: {error}") from error
 

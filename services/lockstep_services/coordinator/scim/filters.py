@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from lockstep.events.typed import from_json
 from lockstep_services.coordinator.scim.errors import ScimError
 
 MAX_CHARACTERS: Final = 2_000
@@ -132,7 +133,7 @@ class _Reader:
         if not value.startswith('"'):
             raise _wrong(f"'{value[:40]}' is no text in quotation marks")
         try:
-            return Equals(name, msgspec.json.decode(value, type=str))
+            return Equals(name, from_json(value, str))
         except (msgspec.DecodeError, UnicodeError):
             raise _wrong("a text in it is not as JSON has them") from None
 

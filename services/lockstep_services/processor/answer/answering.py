@@ -19,6 +19,7 @@ from lockstep.control import (
     refusal_of,
 )
 from lockstep.events import LockstepError
+from lockstep.events.typed import from_json
 from lockstep.siddhiql import CheckedOnDemand, check_on_demand
 from lockstep_services.processor.answer.writing import Writes
 from lockstep_services.processor.replica.running import Running
@@ -71,7 +72,7 @@ class Answers:
             self._open.pop()
 
     async def _question(self, payload: bytes) -> bytes:
-        question = msgspec.json.decode(payload, type=OnDemandQuestion)
+        question = from_json(payload, OnDemandQuestion)
         return msgspec.json.encode(await self.answer(question), enc_hook=str)
 
     async def answer(self, question: OnDemandQuestion) -> OnDemandAnswer:
@@ -101,7 +102,7 @@ class Answers:
         )  # fmt: skip
 
     async def _command(self, payload: bytes) -> bytes:
-        command = msgspec.json.decode(payload, type=Command)
+        command = from_json(payload, Command)
         try:
             answer = await self._carry_out(command)
         except LockstepError as error:

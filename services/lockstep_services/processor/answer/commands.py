@@ -9,6 +9,7 @@ import msgspec
 
 from lockstep.control import Command, CommandAnswer, snapshot_subject
 from lockstep.events import LockstepError, Position, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.lead.leadership import Leadership
 from lockstep_services.processor.publish.publishing import Publishing
@@ -73,7 +74,7 @@ class Commands:
                 raw = await self._topics.request(
                     subject, msgspec.json.encode(wish), timeout_ms=STANDBY_LIMIT_MS
                 )
-                answer = msgspec.json.decode(raw, type=CommandAnswer)
+                answer = from_json(raw, CommandAnswer)
                 if answer.done:
                     return answer
             except UnavailableError:
@@ -86,7 +87,7 @@ class Commands:
         return CommandAnswer(not taken.startswith(REFUSED), taken, retryable=True)
 
     async def _asked_by_leader(self, payload: bytes) -> bytes:
-        command = msgspec.json.decode(payload, type=Command)
+        command = from_json(payload, Command)
         try:
             if await self._has_folded(command.position):
                 reached = CommandAnswer(True, "reached")

@@ -15,6 +15,7 @@ from msgspec import structs
 from lockstep.control import PastStatus, forget_progress, past_key
 from lockstep.events import Generation, Position, UnavailableError
 from lockstep.events.outputs import RowsOfColumns
+from lockstep.events.typed import from_msgpack
 from lockstep.store import Deployment, Past
 from lockstep_services.processor.replica.site import Site
 from lockstep_services.processor.revise.pacing import BUSY_SHARE
@@ -75,7 +76,7 @@ class PastProgress:
                 continue
             try:
                 contents = unseal(await self._store.load(one.id))
-                progress = msgspec.msgpack.decode(contents.progress, type=_Progress)
+                progress = from_msgpack(contents.progress, _Progress)
             except (LookupError, EnvelopeError, msgspec.DecodeError) as error:
                 self._site.log.warning(
                     "progress of a past is lost", revision=one.id, why=str(error)

@@ -14,6 +14,7 @@ import msgspec
 from lockstep.events import Event, Fault, LockstepError, OutputRecord, OutputRow, Position
 from lockstep.events.codec import decode_output, encode_record
 from lockstep.events.objects import decode_object, encode_object
+from lockstep.events.typed import from_msgpack
 from lockstep.execute.contract import EventFault
 from lockstep.operators.state import Bytes
 
@@ -86,7 +87,7 @@ def seal(contents: Contents) -> bytes:
 def unseal(payload: bytes) -> Contents:
     """The contents; EnvelopeError for what another release wrote."""
     try:
-        envelope = msgspec.msgpack.decode(payload, type=_Envelope)
+        envelope = from_msgpack(payload, _Envelope)
     except msgspec.DecodeError as error:
         raise EnvelopeError(f"not a revision: {error}") from error
     if envelope.format != FORMAT:

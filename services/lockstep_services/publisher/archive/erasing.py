@@ -11,6 +11,7 @@ from lockstep.archive.erasing import erase
 from lockstep.archive.place import Place
 from lockstep.control import Erased, Erasure, erasure_subject
 from lockstep.events import LockstepError
+from lockstep.events.typed import from_json
 from lockstep.frame import Context, LeaseKeeper, Offload
 from lockstep_services.publisher.archive.following import HELD_WAIT_MS
 
@@ -40,7 +41,7 @@ class Erasing:
             await answering.close()
 
     async def _answer(self, payload: bytes) -> bytes:
-        wanted = msgspec.json.decode(payload, type=Erasure)
+        wanted = from_json(payload, Erasure)
         return msgspec.json.encode(await self.erase(wanted))
 
     async def erase(self, wanted: Erasure) -> Erased:

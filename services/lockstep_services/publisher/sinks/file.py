@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.mapping import MappingError, MessageWriter
 from lockstep.schemas import SchemaUser
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
@@ -193,7 +194,7 @@ class FileLane:
 
     def _noted(self) -> _Note | None:
         try:
-            return msgspec.json.decode(self._note_path.read_bytes(), type=_Note)
+            return from_json(self._note_path.read_bytes(), _Note)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
 

@@ -1,0 +1,46 @@
+"""JSON and MessagePack as values of a type: the one place that finds out how a type is read.
+
+msgspec does that when a type is first asked for, and in the midst of it other threads see what it
+has so far. One that decodes then reads through a null pointer, and the process is gone
+(`tests/unit/events/test_typed.py`). Here types are found out about one after the other.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_known: dict[Any, Any] = {}
+_finding_out = Lock()
+
+
+def from_json(raw: bytes | bytearray | memoryview | str, kind: type[T]) -> T:
+    """A value of that type. msgspec.DecodeError where it is no JSON, msgspec.ValidationError where
+    it is of another type."""
+    found: T = _decoder(msgspec.json.Decoder, kind).decode(raw)
+    return found
+
+
+def from_msgpack(raw: bytes | bytearray | memoryview, kind: type[T]) -> T:
+    """The same of MessagePack."""
+    found: T = _decoder(msgspec.msgpack.Decoder, kind).decode(raw)
+    return found
+
+
+def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
+    """What was decoded already, as a value of that type. msgspec.ValidationError. Unless `strict`,
+    texts may stand for numbers."""
+    _decoder(msgspec.json.Decoder, kind)
+    return msgspec.convert(value, kind, strict=strict)
+
+
+def _decoder(make: Any, kind: Any) -> Any:
+    found = _known.get((make, kind))
+    if found is None:
+        with _finding_out:
+            found = _known[make, kind] = make(kind)
+    return found
