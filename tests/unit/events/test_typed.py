@@ -27,9 +27,10 @@ def test_they_are_of_the_type_or_refused() -> None:
     assert converted({"x": "5"}, Point, strict=False) == Point(5)
     with pytest.raises(msgspec.DecodeError):
         from_json(b"{", Point)
-    for read in (lambda: from_json(b'{"x": "1"}', Point), lambda: converted({"x": "1"}, Point)):
-        with pytest.raises(msgspec.ValidationError):
-            read()
+    with pytest.raises(msgspec.ValidationError):
+        from_json(b'{"x": "1"}', Point)
+    with pytest.raises(msgspec.ValidationError):
+        converted({"x": "1"}, Point)
 
 
 AT_ONCE = """
