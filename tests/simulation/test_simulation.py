@@ -85,6 +85,7 @@ FOUND_ONCE = {
     "a leader went over to a version in front of what the log had forgotten": draw(1310),
     "a standby that held back all it may was not let lead": draw(1153),
     "who had folded less took the lead from who stopped further on": draw(1798),
+    "who had stopped and led before kept the lease, and could begin nothing": draw(88),
 }
 
 UNCLAIMED = Scenario(

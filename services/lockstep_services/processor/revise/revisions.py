@@ -61,6 +61,8 @@ class RevisionLoop:
         self._last: tuple[Position, Generation] | None = None
         self._last_id = ""
         self._tidied: Life | None = None
+        self.outdone_by = 0
+        """The epoch for which the store refused a revision last: somebody has led since."""
 
     async def run(self) -> None:
         """Until cancelled; a store that is away is waited for."""
@@ -180,6 +182,7 @@ class RevisionLoop:
         del payload
         if isinstance(outcome, Stale):
             self._log.warning("revision refused", epoch=self._lead.epoch, current=outcome.current)
+            self.outdone_by = outcome.current
             return None
         try:
             payload = await self._revisions.load(revision.id)

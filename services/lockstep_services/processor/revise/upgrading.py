@@ -194,6 +194,10 @@ class UpgradeLoop:
             return False
         saved = await self._revisions.save(begun, generation)
         if saved is None:
+            if self._revisions.outdone_by > self._lead.epoch:
+                # Who has stopped publishes nothing, so the log does not tell it. It would keep the
+                # lease from those that go on.
+                raise RestartReplicaError("another replica has led since")
             return False
         await revisions.mark_verified(saved.id)
         there = await self._stored()
