@@ -4,13 +4,17 @@ alone: moves of the clock by others, and rows that others bring in between."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lockstep.columns.column import Longs, Mask
-from lockstep.columns.compiled import plain
 from lockstep.events.bundles import STAYS
-from lockstep.execute import turns_kernel as kernel
+
+if TYPE_CHECKING:
+    from lockstep.execute import turns_kernel as kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +32,28 @@ class Turns:
     places: Longs
 
 
+@cache
+def _compiled() -> tuple[Any, Any]:
+    """The kernels, and what makes arrays ready for them: a service that folds nothing yet starts
+    without the compiler."""
+    kernels = import_module("lockstep.execute.turns_kernel")
+    return kernels, import_module("lockstep.columns.compiled").plain
+
+
 def merged(
     own: Longs, moving: Longs, clocks: Longs, follows_ms: int | None = None
 ) -> kernel.Merged:
     """Events and moves of the clock, at places that are in order, as one. `follows_ms`: each moves
     the clock on, which stands there in front of them. See the kernel."""
+    kernels, plain = _compiled()
     most = len(own) + len(moving)
     places, given, at = (np.empty(n, np.int64) for n in (most, most, len(own)))
-    count = kernel.merge(
+    count: int = kernels.merge(
         plain(own, np.int64), plain(moving, np.int64), plain(clocks, np.int64),
-        *_followed(follows_ms), kernel.Merged(places, given, at),
+        *_followed(follows_ms), kernels.Merged(places, given, at),
     )  # fmt: skip
-    return kernel.Merged(places[:count], given[:count], at)
+    result: kernel.Merged = kernels.Merged(places[:count], given[:count], at)
+    return result
 
 
 def settled(
@@ -52,14 +66,16 @@ def settled(
 ) -> kernel.Settled:
     """Deliveries of sources of these `lengths`, put into their `order`. Source 0 are moves of the
     clock; one in front of an own event goes with it. `follows_ms`: as above. See the kernel."""
+    kernels, plain = _compiled()
     ends = np.cumsum(lengths)
     sources = np.repeat(np.arange(len(lengths)), lengths)
-    found = kernel.Settled(*(np.empty(len(order), np.int64) for _ in range(4)))
-    count = kernel.settle(
+    found = kernels.Settled(*(np.empty(len(order), np.int64) for _ in range(4)))
+    count: int = kernels.settle(
         plain(order, np.int64), plain(moments, np.int64), sources, ends - lengths,
         plain(is_own, np.bool_), plain(clocks, np.int64), *_followed(follows_ms), found,
     )  # fmt: skip
-    return kernel.Settled(*(each[:count] for each in found))
+    result: kernel.Settled = kernels.Settled(*(each[:count] for each in found))
+    return result
 
 
 def _followed(follows_ms: int | None) -> tuple[bool, int, int]:
@@ -69,11 +85,13 @@ def _followed(follows_ms: int | None) -> tuple[bool, int, int]:
 def walked(counts: Longs, firsts: Longs, clocks: Longs, now: int) -> kernel.Walked:
     """What the clock does at the deliveries of records, which `clocks` move as those of Turns do;
     see the kernel."""
-    found = kernel.Walked(*(np.empty(len(clocks), np.int64) for _ in range(4)))
-    moves = kernel.walk(
+    kernels, plain = _compiled()
+    found = kernels.Walked(*(np.empty(len(clocks), np.int64) for _ in range(4)))
+    moves: int = kernels.walk(
         plain(counts, np.int64), plain(firsts, np.int64), plain(clocks, np.int64), now, STAYS, found
     )
-    return kernel.Walked(*found[:2], *(each[:moves] for each in found[2:]))
+    result: kernel.Walked = kernels.Walked(*found[:2], *(each[:moves] for each in found[2:]))
+    return result
 
 
 def load() -> None:
