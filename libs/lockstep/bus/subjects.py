@@ -62,11 +62,13 @@ def output_subject(log: LogName) -> str:
     return f"out.{_log_tokens(log)}"
 
 
-def log_patterns(app: str | None) -> tuple[str, str]:
-    """All input logs of an app, and all output logs; None: of all apps."""
-    if app is None:
-        return INPUT_LOGS, OUTPUT_LOGS
-    return f"in.{escaped(app)}.>", f"out.{escaped(app)}.>"
+def log_patterns(app: str | None, *, inputs: bool = False) -> tuple[str, ...]:
+    """All input logs of an app, and unless only `inputs` are wanted all output logs; None: of all
+    apps."""
+    patterns = (INPUT_LOGS, OUTPUT_LOGS)
+    if app is not None:
+        patterns = (f"in.{escaped(app)}.>", f"out.{escaped(app)}.>")
+    return patterns[:1] if inputs else patterns
 
 
 def log_name(subject: str) -> LogName:

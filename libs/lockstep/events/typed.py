@@ -1,8 +1,9 @@
-"""JSON and MessagePack as values of a type: the one place that finds out how a type is read.
+"""JSON and MessagePack as values of a type, whichever thread asks for the type first.
 
-msgspec does that when a type is first asked for, and in the midst of it other threads see what it
-has so far. One that decodes then reads through a null pointer, and the process is gone
-(`tests/unit/events/test_typed.py`). Here types are found out about one after the other.
+msgspec finds out how a type is read when it is asked for it, and in the midst of that other threads
+see what it has so far. One that decodes then reads through a null pointer, and the process is gone
+(`tests/unit/events/test_typed.py`). Here types are found out about one after the other. Decoders
+that a module makes when it is imported are made before anybody can use them.
 """
 
 from __future__ import annotations
@@ -41,6 +42,6 @@ def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
 def _decoder(make: Any, kind: Any) -> Any:
     found = _known.get((make, kind))
     if found is None:
-        with _finding_out:
+        with _finding_out:  # somebody else may have made it meanwhile: both do the same
             found = _known[make, kind] = make(kind)
     return found

@@ -201,11 +201,14 @@ class Merger:
         """What is folded of all entries at once, where that says the same."""
         if len(entries) < _POOLED_MIN or (self._is_playback and self._leaps):
             return None
-        stacks = stacks_of(channels, self._rows_of)
-        if stacks is None:
+        # What takes little comes first, and rows are put together once records can be.
+        if not all(each.is_single for each in channels if len(each.rows)):
             return None
         pool = pooled(entries, self._schemas)
         if pool is None or (self._is_playback and not pool.moves_the_clock):
+            return None
+        stacks = stacks_of(channels, self._rows_of)
+        if stacks is None:
             return None
         time = Time(self._is_playback, self._hears_time, self.clock_ms)
         brought = [self._brought(each) for each in stacks]

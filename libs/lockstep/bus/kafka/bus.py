@@ -91,7 +91,7 @@ class KafkaBus:
         return log
 
     async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
-        patterns = log_patterns(app)[: 1 if inputs else 2]
+        patterns = log_patterns(app, inputs=inputs)
         begins = tuple(topic_of(self._prefix, each.removesuffix(">")) for each in patterns)
         topics = await self._connection.persistently(self._connection.topics)
         return log_names(

@@ -54,7 +54,7 @@ class MemoryBus:
 
     async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
         self.link.send()
-        patterns = log_patterns(app)[: 1 if inputs else 2]
+        patterns = log_patterns(app, inputs=inputs)
         found = (self._carrier.subjects(pattern) for pattern in patterns)
         return log_names(subject for subjects in found for subject in subjects)
 

@@ -94,7 +94,7 @@ class NatsBus:
         return NatsOutputLog(self._jetstream, subject, stream, self._randomness, self._bells)
 
     async def logs(self, app: str | None, *, inputs: bool = False) -> Sequence[LogName]:
-        patterns = log_patterns(app)[: 1 if inputs else 2]
+        patterns = log_patterns(app, inputs=inputs)
         found = [await self._jetstream.streams(pattern) for pattern in patterns]
         return log_names(subject_of(name) for names in found for name in names)
 
