@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from lockstep.bus import (
     Accepted,
@@ -35,6 +35,8 @@ BUS: Final = "bus"
 TIMEOUT_MS: Final = 1_500
 READ_MARGIN_MS: Final = 1_000
 INGRESS_PAUSE_MS: Final = 150
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -305,7 +307,7 @@ class SimTopics:
 
         subscription = QueuedSubscription(10_000, forget)
         entry = (pattern, self._bus.host, subscription)
-        await self._bus.call(serving(lambda: self.board.listeners.setdefault(key, entry)))
+        await self._known(self.board.listeners, key, entry)
         return subscription
 
     async def respond(
@@ -322,8 +324,24 @@ class SimTopics:
             self.board.responders.pop(key, None)
 
         entry = (subject, self._bus.host, handler)
-        await self._bus.call(serving(lambda: self.board.responders.setdefault(key, entry)))
+        await self._known(self.board.responders, key, entry)
         return QueuedSubscription(1, forget)
+
+    async def _known(self, table: dict[int, T], key: int, entry: T) -> None:
+        """The server knows of it. Where its answer does not come, nothing is left behind, as a
+        connection keeps the order of what it sends: the end of it arrives behind its beginning."""
+        wanted = True
+
+        def begin() -> None:
+            if wanted:
+                table[key] = entry
+
+        try:
+            await self._bus.call(serving(begin))
+        except BaseException:
+            wanted = False
+            table.pop(key, None)
+            raise
 
     async def request(self, subject: str, payload: bytes, *, timeout_ms: int) -> bytes:
         """See the contract."""

@@ -272,7 +272,8 @@ class Subscription(Protocol):
 
 
 class Topics(Protocol):
-    """Fire-and-forget publish/subscribe and request/reply, for dashboards and control."""
+    """Fire-and-forget publish/subscribe and request/reply, for dashboards and control. What fails
+    to subscribe or to respond leaves nothing behind: nobody could close it."""
 
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
