@@ -331,6 +331,27 @@ async def test_subscriptions_outlive_a_restart(server: NatsServer) -> None:
     await bus.close()
 
 
+async def test_what_fails_to_answer_questions_is_not_asked(server: NatsServer) -> None:
+    """The server may have taken it, and say so too late: nobody could close it."""
+    bus, other = await _connect(server.url), await _connect(server.url)
+
+    async def too_late(_: bytes) -> bytes:
+        return b"nobody knows of me"
+
+    async def instead(_: bytes) -> bytes:
+        return b"here"
+
+    with paused(server.pid), pytest.raises(UnavailableError):
+        await bus.topics.respond("q.1", too_late)
+    await eventually(bus.healthy)
+    with pytest.raises(UnavailableError, match="nobody answers"):
+        await other.topics.request("q.1", b"?", timeout_ms=PATIENCE_MS)
+    await bus.topics.respond("q.1", instead)
+    assert await other.topics.request("q.1", b"?", timeout_ms=PATIENCE_MS) == b"here"
+    await bus.close()
+    await other.close()
+
+
 async def test_ingress_outlives_a_kill(server: NatsServer) -> None:
     """What was accepted at the door and not acknowledged comes after the restart."""
     bus = await _connect(server.url, with_limits(ingress_redelivery_ms=700))
