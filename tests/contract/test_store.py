@@ -366,9 +366,13 @@ async def test_revisions_are_found_by_the_log_they_belong_to(store: Store, app: 
     assert await store.revisions.save(revision(app, 1, epoch=9), b"abc") == Written()
     assert await store.revisions.save(later, b"abc") == Written()
     await store.revisions.save(revision(f"{app}-other", 1), b"abc")
-    assert list(await store.revisions.groups(app)) == [("main", 0), ("main@17", 0)]
+    own = [(app, "main", 0), (app, "main@17", 0)]
+    assert list(await store.revisions.logs(app)) == own
+    there = list(await store.revisions.logs(None))
+    assert [key for key in there if key[0].startswith(app)] == [*own, (f"{app}-other", "main", 0)]
+    assert there == sorted(there)
     assert await store.revisions.list(app, "main@17", 0) == [later]
-    assert list(await store.revisions.groups(f"{app}-none")) == []
+    assert list(await store.revisions.logs(f"{app}-none")) == []
 
 
 async def test_a_cursor_never_moves_back(store: Store, app: str) -> None:
@@ -387,6 +391,7 @@ async def test_cursors_are_named_by_app_and_forgotten_by_name(store: Store, app:
     for sink in (*other, *own):
         await store.cursors.put(sink, 7)
     assert sorted(await store.cursors.names(app)) == sorted(own)
+    assert {*own, *other} <= set(await store.cursors.names(None))
     assert await store.cursors.delete([own[0], own[2], f"{app}/none"]) == 2
     assert [await store.cursors.get(sink) for sink in (*own, *other)] == [0, 7, 0, 7, 7, 7, 7]
     assert await store.cursors.delete([]) == 0

@@ -66,7 +66,7 @@ async def endings_of(revisions: Revisions, name: LogName) -> Sequence[Ending]:
     """Of all layouts whose logs are as old as this one, the latest first. The last of them may lack
     units that have not ended yet."""
     found: dict[int, list[tuple[str, Revision]]] = defaultdict(list)
-    for key, partition in await revisions.groups(name.app):
+    for _, key, partition in await revisions.logs(name.app):
         place, sign, _ = key.partition(END_SIGN)
         if not sign or since_in(key) != name.since_ms:
             continue

@@ -30,7 +30,7 @@ from lockstep.store.contract import (
     Written,
 )
 from lockstep.store.figures import Failover, FigureRow, Figures, Grain, SinkFigures, Span
-from lockstep.store.naming import cursor_name, revision_id
+from lockstep.store.naming import cursor_name, owner_of, revision_id
 from lockstep.store.pauses import Pause
 from lockstep.store.rules import beginnings, needed
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
@@ -80,5 +80,6 @@ __all__ = [
     "beginnings",
     "cursor_name",
     "needed",
+    "owner_of",
     "revision_id",
 ]

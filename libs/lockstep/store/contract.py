@@ -286,8 +286,9 @@ class Revisions(Protocol):
     async def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
         """Newest first."""
 
-    async def groups(self, app: str) -> Sequence[tuple[str, int]]:
-        """(group, partition) of all that there are of an app, in order."""
+    async def logs(self, app: str | None) -> Sequence[tuple[str, str, int]]:
+        """(app, group, partition) of all that there are of an app (None: of all apps), in order.
+        One question, however many there are."""
 
     async def load(self, revision_id: str) -> bytes:
         """The state; LookupError when it is gone."""
@@ -318,8 +319,9 @@ class Cursors(Protocol):
     async def put_note(self, name: str, text: str) -> None:
         """The last one who writes wins."""
 
-    async def names(self, app: str) -> Sequence[str]:
-        """The names of an app's cursors, in order."""
+    async def names(self, app: str | None) -> Sequence[str]:
+        """The names that begin as those of an app's cursors do (None: all), in order. An app whose
+        name has a slash in it may be another one's (`naming.owner_of`)."""
 
     async def delete(self, names: Sequence[str]) -> int:
         """Forgets those that are there; gives how many."""

@@ -3,6 +3,8 @@ which app's output log since when it tells."""
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from lockstep.events import Generation, Position
 from lockstep.events.since import with_since
 
@@ -27,3 +29,14 @@ def app_prefix(app: str) -> str:
 def is_of_app(name: str, app: str) -> bool:
     """Whether a cursor is an app's."""
     return name.startswith(app_prefix(app))
+
+
+def owner_of(name: str, apps: Container[str]) -> str | None:
+    """Of which of these apps a cursor is. A name may hold any character: where an app is called
+    `a` and another one `a/b`, what begins with both is the longer one's."""
+    end = name.rfind("/")
+    while end >= 0:
+        if name[:end] in apps:
+            return name[:end]
+        end = name.rfind("/", 0, end)
+    return None

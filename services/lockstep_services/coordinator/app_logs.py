@@ -7,7 +7,9 @@ is removed by whoever coordinates, again and again, since services that were cut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from lockstep.bus import Bus, LogGoneError, LogName
@@ -15,11 +17,20 @@ from lockstep.clock import Clock
 from lockstep.control import log_of
 from lockstep.events import Life
 from lockstep.events.since import since_in
-from lockstep.store import Deployment, Origin, Removed, Store
+from lockstep.store import Deployment, Origin, Removed, Store, owner_of
 from lockstep.telemetry import Logger
 
 LET_GO_LIMIT_MS: Final = 10_000
 LET_GO_POLL_MS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What bears a time from which its app does not go on."""
+
+    logs: list[LogName] = field(default_factory=list)
+    revisions: list[tuple[str, str, int]] = field(default_factory=list)
+    cursors: list[str] = field(default_factory=list)
 
 
 class AppLogs:
@@ -73,7 +84,8 @@ class AppLogs:
             await self._clock.sleep_ms(LET_GO_POLL_MS)
 
     async def sweep(self, app: str | None = None) -> None:
-        """Removes what bears a time from which no app (or not this one) goes on any more.
+        """Removes what bears a time from which no app (or not this one) goes on any more. Bus and
+        store are asked once for all apps.
 
         These times only grow: what looked dead is dead, whatever has been deployed since.
         """
@@ -81,13 +93,20 @@ class AppLogs:
         gone = await self._store.deployments.removed()
         dead_ms = {one.app: one.origin.logs_since_ms for one in there}
         dead_ms |= {one.deployment.app: dead_before_ms(one) for one in gone}
-        dead: dict[str, list[LogName]] = {}
-        for log in await self._bus.logs(app):  # one question for all apps
+        found: defaultdict[str, _Left] = defaultdict(_Left)
+        for log in await self._bus.logs(app):
             if log.since_ms < dead_ms.get(log.app, 0):
-                dead.setdefault(log.app, []).append(log)
-        for name, before_ms in dead_ms.items():
+                found[log.app].logs.append(log)
+        for key in await self._store.revisions.logs(app):
+            if since_in(key[1]) < dead_ms.get(key[0], 0):
+                found[key[0]].revisions.append(key)
+        for cursor in await self._store.cursors.names(app):
+            owner = owner_of(cursor, dead_ms)
+            if owner is not None and since_in(cursor) < dead_ms[owner]:
+                found[owner].cursors.append(cursor)
+        for name, left in found.items():
             if app in (None, name):
-                await self._remove(name, before_ms, dead.get(name, ()))
+                await self._remove(name, left)
 
     async def tell_lost(self) -> None:
         """Says which deployed apps have lost their input log. It is not made anew: its positions
@@ -105,28 +124,19 @@ class AppLogs:
                         app=deployment.app,
                     )
 
-    async def _remove(self, app: str, before_ms: int, logs: Sequence[LogName]) -> None:
-        """Logs, revisions and cursors of an app that bear an earlier time."""
-        for one in logs:
-            await self._bus.remove_logs(one)
+    async def _remove(self, app: str, left: _Left) -> None:
+        for log in left.logs:
+            await self._bus.remove_logs(log)
         revisions = self._store.revisions
-        going = [
-            one.id
-            for group, partition in await revisions.groups(app)
-            if since_in(group) < before_ms
-            for one in await revisions.list(app, group, partition)
-        ]
+        going = [one.id for key in left.revisions for one in await revisions.list(*key)]
         if going:
             await revisions.delete(going)
-        names = await self._store.cursors.names(app)
-        cursors = [one for one in names if since_in(one) < before_ms]
-        if cursors:
-            await self._store.cursors.delete(cursors)
-        if logs or going or cursors:
-            self._log.info(
-                "removed what nobody goes on from", app=app, logs=len(logs), revisions=len(going),
-                cursors=len(cursors),
-            )  # fmt: skip
+        if left.cursors:
+            await self._store.cursors.delete(left.cursors)
+        self._log.info(
+            "removed what nobody goes on from", app=app, logs=len(left.logs), revisions=len(going),
+            cursors=len(left.cursors),
+        )  # fmt: skip
 
 
 def dead_before_ms(removed: Removed | None) -> int:

@@ -252,7 +252,7 @@ async def test_nothing_is_left_of_a_new_app_whose_past_is_called_off(
         assert not (await called_off(cluster, "Never", gate))["goes_on"]
         assert await cluster.watcher.store.deployments.get("Never") is None
         assert await cluster.watcher.bus.logs("Never") == []
-        assert await cluster.watcher.store.revisions.groups("Never") == []
+        assert await cluster.watcher.store.revisions.logs("Never") == []
         assert await cluster.watcher.store.cursors.names("Never") == []
         assert not list((tmp_path / "archive" / "_past").glob("*"))
         await feed(cluster, whose, 60, 3)

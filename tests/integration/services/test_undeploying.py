@@ -174,7 +174,7 @@ async def _removed(cluster: Cluster, app: str, groups: list[str]) -> None:
     store = cluster.watcher.store
 
     async def gone() -> bool:
-        found = [group for group, _ in await store.revisions.groups(app)]
+        found = [group for _, group, _ in await store.revisions.logs(app)]
         cursors = await store.cursors.names(app)
         return found == groups and all(groups and name.endswith(groups[0][4:]) for name in cursors)
 

@@ -224,8 +224,9 @@ class FileRevisions:
         return newest_first([r for r in self._all() if (r.app, r.group, r.partition) == wanted])
 
     @on_thread
-    def groups(self, app: str) -> Sequence[tuple[str, int]]:
-        return sorted({(r.group, r.partition) for r in self._all() if r.app == app})
+    def logs(self, app: str | None) -> Sequence[tuple[str, str, int]]:
+        there = {(r.app, r.group, r.partition) for r in self._all()}
+        return sorted(key for key in there if app in (None, key[0]))
 
     def _all(self) -> Sequence[Revision]:
         found = (_read(path, Revision) for path in self._folder.glob("*" + _ABOUT))
@@ -296,9 +297,9 @@ class FileCursors:
         return self._folder / (_file_name(name) + _NOTE)
 
     @on_thread
-    def names(self, app: str) -> Sequence[str]:
-        found = [path.name.removesuffix(_ABOUT) for path in self._folder.glob("*" + _ABOUT)]
-        return sorted(name for name in map(unquote, found) if is_of_app(name, app))
+    def names(self, app: str | None) -> Sequence[str]:
+        files = (path.name.removesuffix(_ABOUT) for path in self._folder.glob("*" + _ABOUT))
+        return sorted(n for n in map(unquote, files) if app is None or is_of_app(n, app))
 
     @on_thread
     def delete(self, names: Sequence[str]) -> int:

@@ -184,9 +184,9 @@ class MemoryRevisions:
         found = [r for r, _ in self._shelf.revisions.values()]
         return newest_first([r for r in found if (r.app, r.group, r.partition) == wanted])
 
-    async def groups(self, app: str) -> Sequence[tuple[str, int]]:
-        found = [r for r, _ in self._shelf.revisions.values() if r.app == app]
-        return sorted({(r.group, r.partition) for r in found})
+    async def logs(self, app: str | None) -> Sequence[tuple[str, str, int]]:
+        there = {(r.app, r.group, r.partition) for r, _ in self._shelf.revisions.values()}
+        return sorted(key for key in there if app in (None, key[0]))
 
     async def load(self, revision_id: str) -> bytes:
         if revision_id not in self._shelf.revisions:
@@ -222,8 +222,8 @@ class MemoryCursors:
         self._shelf.cursors.setdefault(name, 0)
         self._shelf.notes[name] = text
 
-    async def names(self, app: str) -> Sequence[str]:
-        return sorted(name for name in self._shelf.cursors if is_of_app(name, app))
+    async def names(self, app: str | None) -> Sequence[str]:
+        return sorted(n for n in self._shelf.cursors if app is None or is_of_app(n, app))
 
     async def delete(self, names: Sequence[str]) -> int:
         for name in names:

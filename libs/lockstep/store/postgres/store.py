@@ -282,14 +282,14 @@ class PostgresRevisions:
             rows = await self._pool.fetch(LIST_REVISIONS, app, group, partition)
         return [Revision(*row) for row in rows]
 
-    async def groups(self, app: str) -> Sequence[tuple[str, int]]:
+    async def logs(self, app: str | None) -> Sequence[tuple[str, str, int]]:
         async with available():
             rows = await self._pool.fetch(
-                "select distinct group_name, partition from lockstep.revisions where app = $1"
-                " order by group_name, partition",
+                "select distinct app, group_name, partition from lockstep.revisions"
+                " where $1::text is null or app = $1",
                 app,
             )
-        return [tuple(row) for row in rows]
+        return sorted(tuple(row) for row in rows)
 
     async def load(self, revision_id: str) -> bytes:
         """The state; LookupError when it is gone, DamagedRevisionError when it is not whole."""
@@ -366,11 +366,11 @@ class PostgresCursors:
                 text,
             )
 
-    async def names(self, app: str) -> Sequence[str]:
+    async def names(self, app: str | None) -> Sequence[str]:
         async with available():
             rows = await self._pool.fetch(
                 "select sink from lockstep.cursors where starts_with(sink, $1) order by sink",
-                app_prefix(app),
+                "" if app is None else app_prefix(app),
             )
         return [row["sink"] for row in rows]
 
