@@ -22,10 +22,11 @@ from lockstep.settings import Settings, load_settings
 MEMORY = {f"LOCKSTEP_{each}__KIND": "memory" for each in ("BUS", "LEADER", "STORE")}
 
 
-class Late:
-    """A service that needs the bus, and whose store answers at the third try."""
+class Prompt:
+    """A service that needs the bus."""
 
     needs: ClassVar = frozenset({"bus"})
+    away_for: ClassVar = 0
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -35,7 +36,7 @@ class Late:
         """See Service."""
         self.tries += 1
         self.context.tasks.supervise("follow", self._follow)
-        if self.tries < 3:
+        if self.tries <= self.away_for:
             raise UnavailableError("the store does not answer")
 
     async def _follow(self) -> None:
@@ -46,6 +47,12 @@ class Late:
 
     async def stop(self) -> None:
         """See Service."""
+
+
+class Late(Prompt):
+    """Its store answers at the third try."""
+
+    away_for = 2
 
 
 class Away:
@@ -101,18 +108,20 @@ async def world() -> AsyncIterator[World]:
     await opened.close()
 
 
-async def started(world: World, settings: Settings) -> tuple[Process, Late]:
-    """A process with a late service."""
+async def started(
+    world: World, settings: Settings, kind: type[Prompt] = Prompt
+) -> tuple[Process, Prompt]:
+    """A process with a service."""
     process = Process(settings, world, SystemClock(), SystemRandomness())
-    service = process.add("late", Late)
-    assert isinstance(service, Late)
+    service = process.add("one", kind)
+    assert isinstance(service, kind)
     await process.start()
     return process, service
 
 
 async def test_a_server_that_comes_late_is_waited_for(world: World) -> None:
     """The start is tried again, without what the last try had begun."""
-    process, service = await started(world, settings_of())
+    process, service = await started(world, settings_of(), Late)
     try:
         assert service.tries == 3
         assert service.context.tasks.names == {"follow"}

@@ -68,7 +68,7 @@ async def test_a_silent_suite_leaves_the_frame(application: FastAPI) -> None:
         world.known.add(None)
         await shell.close()
         shell.open_with(world)
-        found = [await framed(door, path) for path in PAGES]
+        found = await asyncio.gather(*(framed(door, path) for path in PAGES))
         await doors.session.close()
     assert "".join(found) == ""
 
