@@ -39,13 +39,16 @@ if TYPE_CHECKING:  # loads pandas: 40 MB, which most processes never need
 _WRITING: Final = WriterProperties(
     compression="ZSTD", compression_level=3, max_row_group_size=65_536
 )
-_CONFIGURATION: Final = {
+CONFIGURATION: Final = {
     "delta.logRetentionDuration": "interval 7 days",
     "delta.checkpointInterval": "100",
     # The log of a table outlives its files: it says nothing of what attributes were. The column of
     # the partition is not counted.
     "delta.dataSkippingNumIndexedCols": str(len(EVENT_COLUMNS) - 1),
 }
+_NAMED_FOR: Final = "delta.deletedFileRetentionDuration"
+NAMED_LONGER_HOURS: Final = 1
+"""So long behind the time of its removal a table names a file that was replaced."""
 _CONFLICT: Final = "Concurrent transaction failed"
 _STORE: Final = "Generic "
 """What a store's own errors begin with, as the library tells them."""
@@ -273,13 +276,14 @@ class Table:
         return int(done["numFilesRemoved"])
 
     def sweep(self, keep_ms: int, *, strays: bool = False) -> int:
-        """Removes files that no version of the last `keep_ms` has; gives how many. `strays`: also
-        what an append left that never came to its end. Then nobody may be appending (`fence`),
-        unless `keep_ms` is more than an append takes."""
+        """Removes files that no version of the last `keep_ms` has, as far as the table names them;
+        gives how many. `strays`: also what an append left that never came to its end. Then nobody
+        may be appending (`fence`), unless `keep_ms` is more than an append takes."""
         table = self.opened()
         if table is None:
             return 0
         with _told(self.address):
+            _name_for(table, keep_ms // HOUR_MS + NAMED_LONGER_HOURS)
             return len(
                 table.vacuum(
                     retention_hours=keep_ms // HOUR_MS,
@@ -290,6 +294,14 @@ class Table:
             )
 
 
+def _name_for(table: DeltaTable, hours: int) -> None:
+    """The table names files that were replaced for so long, and not for a week as it would by
+    itself: each sweep removes all that it names, there or not, and whoever opens it reads them."""
+    wanted = f"interval {hours} hours"
+    if table.metadata().configuration.get(_NAMED_FOR) != wanted:
+        table.alter.set_table_properties({_NAMED_FOR: wanted})
+
+
 def _made(address: str, place: Place, schema: pa.Schema) -> DeltaTable:
     with _told(address):
         return DeltaTable.create(
@@ -297,7 +309,7 @@ def _made(address: str, place: Place, schema: pa.Schema) -> DeltaTable:
             schema=schema,
             mode="ignore",
             partition_by=[DAY],
-            configuration=_CONFIGURATION,
+            configuration=CONFIGURATION,
             storage_options=dict(place.options),
         )
 
