@@ -174,11 +174,16 @@ class Fleet:
     async def join(self, node: str) -> None:
         """A new processor, which gets something to carry."""
         self.suite.processes[node].start()
-        await self.until(lambda one: any(node in unit["nodes"] for unit in one["units"]))
+        await self.carries(node)
         print(f"fleet: {node} joined", flush=True)
+
+    async def carries(self, node: str) -> None:
+        """Once it does: one that was killed takes its time to start on cores that are full."""
+        await self.until(lambda one: any(node in unit["nodes"] for unit in one["units"]))
 
     async def drain(self, node: str) -> None:
         """A processor gives away all it carries."""
+        await self.carries(node)
         url = f"{self.client.addresses.coordinator}/v1/nodes/{node}/drain"
         await send_retrying(lambda: self.client.request("PUT", url))
         await self.until(lambda one: all(node not in unit["nodes"] for unit in one["units"]))
