@@ -33,7 +33,7 @@ class Cursors:
     async def put_note(self, name: str, text: str) -> None:
         raise NotImplementedError
 
-    async def names(self, app: str) -> Sequence[str]:
+    async def names(self, app: str | None) -> Sequence[str]:
         raise NotImplementedError
 
     async def delete(self, names: Sequence[str]) -> int:
