@@ -135,7 +135,7 @@ def note_text(place: Place, logs: naming.Logs, text: Text, now_ms: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What one round did: rows that were over age, files that became fewer, files removed."""
+    """What was done: rows that were over age, files that became fewer, files removed."""
 
     expired: int = 0
     compacted: int = 0
@@ -157,12 +157,11 @@ def keep_up(
     *,
     file_bytes: int,
     keep_ms: int,
-) -> Upkeep:
-    """Forgets what is over age, makes large files of small ones, removes files nobody needs."""
-    done = Upkeep()
+) -> Iterator[Upkeep]:
+    """Forgets what is over age, makes large files of small ones, removes files nobody needs: of one
+    table after another, with each step."""
     named = [(retention_ms(name.stream), table) for name, table in side.tables()]
     for age_ms, table in [*named, (longest_ms, side.records)]:
         gone = 0 if age_ms is None else table.expire(day_of(now_ms - age_ms))
         made = table.compact(file_bytes)
-        done += Upkeep(gone, made, table.sweep(keep_ms, strays=keep_ms >= HOUR_MS))
-    return done
+        yield Upkeep(gone, made, table.sweep(keep_ms, strays=keep_ms >= HOUR_MS))

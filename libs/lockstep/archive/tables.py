@@ -10,6 +10,7 @@ written the same; ArchiveDamagedError for a table that cannot be read.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,16 +40,19 @@ if TYPE_CHECKING:  # loads pandas: 40 MB, which most processes never need
 _WRITING: Final = WriterProperties(
     compression="ZSTD", compression_level=3, max_row_group_size=65_536
 )
+_SUMMED_UP: Final = "delta.checkpointInterval"
 CONFIGURATION: Final = {
     "delta.logRetentionDuration": "interval 7 days",
-    "delta.checkpointInterval": "100",
+    # Whoever opens a table reads all commits behind the last checkpoint.
+    _SUMMED_UP: "20",
     # The log of a table outlives its files: it says nothing of what attributes were. The column of
     # the partition is not counted.
     "delta.dataSkippingNumIndexedCols": str(len(EVENT_COLUMNS) - 1),
 }
-_NAMED_FOR: Final = "delta.deletedFileRetentionDuration"
-NAMED_LONGER_HOURS: Final = 1
-"""So long behind the time of its removal a table names a file that was replaced."""
+_KEPT_FOR: Final = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+"""For how long a table names a file that was replaced, and keeps the commits of its log."""
+KEPT_LONGER_HOURS: Final = 1
+"""So much longer than replaced files stay."""
 _CONFLICT: Final = "Concurrent transaction failed"
 _STORE: Final = "Generic "
 """What a store's own errors begin with, as the library tells them."""
@@ -112,6 +116,7 @@ class Table:
         self.place = place
         self.path = path
         self.address = place.at(path)
+        self._appended: int | None = None  # the version of this one's last commit
 
     def opened(self, version: int | None = None) -> DeltaTable | None:
         """None where there is none yet."""
@@ -159,13 +164,26 @@ class Table:
                     app_transactions=[Transaction(transaction, last)], max_commit_retries=20
                 ),
             )
+            self._appended = table.version()
             return len(missing)
 
     def confirm(self, transaction: str, last: int) -> None:
         """What was appended is there; UnavailableError where it went below a mount that was
         gone."""
-        if self.reached(transaction) < last:
+        if not self._says(transaction, last) and self.reached(transaction) < last:
             raise _gone(self.address)
+
+    def _says(self, transaction: str, last: int) -> bool:
+        """Whether the commit of the last append is there, and the one before it: then the table
+        need not be opened. Below a mount that is gone there is the last one alone."""
+        version = self._appended
+        if version is None or _commit(self.place, self.path, version - 1) is None:
+            return False
+        commit = _commit(self.place, self.path, version)
+        said = {"appId": transaction, "version": last}
+        return commit is not None and any(
+            said.items() <= action.get("txn", {}).items() for action in commit
+        )
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -283,7 +301,7 @@ class Table:
         if table is None:
             return 0
         with _told(self.address):
-            _name_for(table, keep_ms // HOUR_MS + NAMED_LONGER_HOURS)
+            _remember_for(table, keep_ms // HOUR_MS + KEPT_LONGER_HOURS)
             return len(
                 table.vacuum(
                     retention_hours=keep_ms // HOUR_MS,
@@ -294,12 +312,16 @@ class Table:
             )
 
 
-def _name_for(table: DeltaTable, hours: int) -> None:
-    """The table names files that were replaced for so long, and not for a week as it would by
-    itself: each sweep removes all that it names, there or not, and whoever opens it reads them."""
-    wanted = f"interval {hours} hours"
-    if table.metadata().configuration.get(_NAMED_FOR) != wanted:
-        table.alter.set_table_properties({_NAMED_FOR: wanted})
+def _remember_for(table: DeltaTable, hours: int) -> None:
+    """The table names files that were replaced, and keeps its commits, for so long, and not for a
+    week. Each sweep removes all that it names, there or not. Whoever opens it reads what it names,
+    and goes through the names of all commits."""
+    wanted = dict.fromkeys(_KEPT_FOR, f"interval {hours} hours")
+    wanted[_SUMMED_UP] = CONFIGURATION[_SUMMED_UP]
+    known = table.metadata().configuration
+    changed = {name: value for name, value in wanted.items() if known.get(name) != value}
+    if changed:
+        table.alter.set_table_properties(changed)
 
 
 def _made(address: str, place: Place, schema: pa.Schema) -> DeltaTable:
@@ -389,6 +411,17 @@ def _entries(place: Place, path: str, *, recursive: bool = False) -> list[Any]:
             # The library lists first and only then asks whether the folder is missing. One that is
             # made between the two is neither listed nor missing.
             return []
+
+
+def _commit(place: Place, path: str, version: int) -> list[dict[str, Any]] | None:
+    """What a commit did, as the table's log has it; None where there is no such commit."""
+    with _told(place.at(path)):
+        system, root = _system(place)
+        try:
+            with system.open_input_file(f"{root}/{path}/_delta_log/{version:020}.json") as found:
+                return [json.loads(line) for line in found.read().splitlines()]
+        except FileNotFoundError:
+            return None
 
 
 def remove_folder(place: Place, path: str) -> None:

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from lockstep.archive.erasing import erase
-from lockstep.archive.keeping import SideArchive, keep_up
+from lockstep.archive.keeping import SideArchive, Upkeep, keep_up
 from lockstep.archive.listing import listed
 from lockstep.archive.naming import INPUT, Logs
 from lockstep.archive.place import place_of_settings
@@ -76,7 +76,7 @@ async def test_its_whole_life(server: S3Server) -> None:
     assert world.kept() == list(range(4))
     tables = {one.stream: (one.rows, one.first, one.last) for one in listed(world.place)}
     assert tables == {"In": (4, 1, 4), "": (4, 1, 4)}
-    done = keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=0)
+    done = sum(keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=0), Upkeep())
     assert (done.expired, done.compacted) == (0, 8)
     assert done.swept == 8
     assert world.kept() == list(range(4))
@@ -84,7 +84,9 @@ async def test_its_whole_life(server: S3Server) -> None:
     assert world.kept() == [0, 1, 3]
     files = [name for name in objects(server) if name.endswith(".parquet")]
     assert len(files) == 2  # one of the stream, one of the records
-    gone = keep_up(side, lambda _: 1, 1, 10 * 24 * HOUR_MS, file_bytes=1_000_000, keep_ms=0)
+    gone = sum(
+        keep_up(side, lambda _: 1, 1, 10 * 24 * HOUR_MS, file_bytes=1_000_000, keep_ms=0), Upkeep()
+    )
     assert gone.expired == 7
     assert not [name for name in objects(server) if name.endswith(".parquet")]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lockstep.archive.events_in import rows_of
-from lockstep.archive.keeping import SideArchive, keep_up
+from lockstep.archive.keeping import SideArchive, Upkeep, keep_up
 from lockstep.archive.naming import INPUT, Logs
 from lockstep.archive.place import Place
 from lockstep.batch.checking import misread_elsewhere
@@ -58,7 +58,10 @@ class Clicks:
 
     def put_together(self) -> None:
         """Small files become one."""
-        keep_up(self.side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=3_600_000)
+        sum(
+            keep_up(self.side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=3_600_000),
+            Upkeep(),
+        )
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pyarrow import csv, parquet
 from typer.testing import CliRunner, Result
 
 from lockstep.archive.events_in import rows_of
-from lockstep.archive.keeping import SideArchive, keep_up
+from lockstep.archive.keeping import SideArchive, Upkeep, keep_up
 from lockstep.archive.naming import INPUT, OUTPUT, Logs
 from lockstep.archive.place import Place
 from lockstep.archive.rows_out import Published, published_rows
@@ -76,11 +76,12 @@ def test_asking(place: Place) -> None:
     asked = "select k, count(*) as n, max(v) as top from In group by k order by k"
     expected = [{"k": "k0", "n": 100, "top": 99}, {"k": "k1", "n": 100, "top": 99}]
     frame = history.stream("Doubles", "Out")
-    for side in (INPUT, OUTPUT):
-        keep_up(
-            SideArchive(place, Logs("Doubles", 3), side), lambda _: None, None, 0,
-            file_bytes=1_000_000, keep_ms=3_600_000,
-        )  # fmt: skip
+    for name in (INPUT, OUTPUT):
+        side = SideArchive(place, Logs("Doubles", 3), name)
+        sum(
+            keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=3_600_000),
+            Upkeep(),
+        )
     assert answered(history, asked, None, 10).to_pylist() == expected
     assert frame.count() == 200
     times = "select count(*) as n from Doubles__Out__out where _time >= '2023-11-14'"

@@ -11,7 +11,7 @@ import pytest
 
 from lockstep.archive.erasing import erase
 from lockstep.archive.events_in import rows_of
-from lockstep.archive.keeping import SideArchive, keep_up
+from lockstep.archive.keeping import SideArchive, Upkeep, keep_up
 from lockstep.archive.naming import INPUT, OUTPUT, Logs, column_names, folder_name, name_of
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span
@@ -90,7 +90,9 @@ def test_the_log_comes_back(tmp_path: Path) -> None:
         assert [one.entry.record() for one in back] == [one.record() for one in found]
         sends = [getattr(one.entry.header, "send_id", b"") for one in back]
         assert sends == [getattr(one.header, "send_id", b"") for one in found]
-        done = keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=0)
+        done = sum(
+            keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=0), Upkeep()
+        )
     assert done.compacted == 0  # the first time has left nothing to do
 
 
@@ -98,7 +100,7 @@ def test_a_reader_keeps_its_version(tmp_path: Path) -> None:
     """Files put together meanwhile do not change what it reads, as long as they are kept."""
     side = archived(tmp_path, entries())
     reader = InputReader(side.place, LOGS)
-    keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=DAY_MS)
+    sum(keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=DAY_MS), Upkeep())
     side.write(rows_of([EncodedEntry(13, encode_record(TickRecord(1)))]))
     back = [one for part in reader.slices(reader.bounds()) for one in part]
     assert len(back) == 12
@@ -137,6 +139,25 @@ def test_a_mount_that_goes_away_in_the_midst(tmp_path: Path) -> None:
         side.records.confirm(LOGS.transaction, 7)
     side.write(rows_of(found[6:]), is_begun=True)
     assert counted(side) == [(one, 1) for one in range(1, len(found) + 1)]
+
+
+def test_what_was_appended_is_looked_up_where_it_stands(tmp_path: Path) -> None:
+    """Below a mount that is gone, the commit of an append is there and none before it."""
+    side = archived(tmp_path / "archive", entries()[:6])
+    log = Path(side.records.address) / "_delta_log"
+    table = side.records
+    row = rows_of(entries()[:7]).records[6:]
+    assert table.append(row, LOGS.transaction, 7, is_begun=True) == 1
+    table.confirm(LOGS.transaction, 7)
+    newest = max(log.glob("*.json"))
+    for missing in (newest, newest.with_name(f"{int(newest.stem) - 1:020}.json")):
+        missing.rename(tmp_path / "aside")
+        with pytest.raises(UnavailableError, match=r"gone|away"):
+            table.confirm(LOGS.transaction, 7)
+        (tmp_path / "aside").rename(missing)
+    table.confirm(LOGS.transaction, 7)
+    with pytest.raises(UnavailableError, match="gone"):
+        table.confirm(LOGS.transaction, 8)
 
 
 def counted(side: SideArchive) -> list[tuple[int, int]]:
@@ -187,10 +208,12 @@ def test_days_over_age_go(tmp_path: Path) -> None:
     """As the stream says; the records stay as long as anything does."""
     side = archived(tmp_path, entries())
     now_ms = 1_700_000_000_000 + 2 * DAY_MS
-    done = keep_up(side, lambda _: DAY_MS, None, now_ms, file_bytes=1_000_000, keep_ms=0)
+    done = sum(
+        keep_up(side, lambda _: DAY_MS, None, now_ms, file_bytes=1_000_000, keep_ms=0), Upkeep()
+    )
     assert done.expired == 6
     assert len(counted(side)) == 12
-    keep_up(side, lambda _: DAY_MS, DAY_MS, now_ms, file_bytes=1_000_000, keep_ms=0)
+    sum(keep_up(side, lambda _: DAY_MS, DAY_MS, now_ms, file_bytes=1_000_000, keep_ms=0), Upkeep())
     assert len(counted(side)) == 8
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,8 @@ from lockstep.archive import tables
 from lockstep.archive.place import Place
 from lockstep.archive.tables import HOUR_MS, Table
 
-NAMED_FOR = "delta.deletedFileRetentionDuration"
+KEPT_FOR = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+SUMMED_UP = "delta.checkpointInterval"
 TARGET_BYTES = 1_000_000
 
 
@@ -20,24 +22,49 @@ def _append(table: Table, first: int, count: int) -> None:
         table.append(pa.table({"day": ["2026-01-01"], "n": [number]}), "test", number)
 
 
-def _named_for(table: Table) -> str | None:
+def _kept_for(table: Table) -> list[str | None]:
     there = table.opened()
     assert there is not None
-    return there.metadata().configuration.get(NAMED_FOR)
+    return [there.metadata().configuration.get(name) for name in KEPT_FOR]
 
 
-def test_a_table_names_replaced_files_an_hour_longer_than_they_are_kept(tmp_path: Path) -> None:
+def _commits(folder: Path) -> list[Path]:
+    return sorted(folder.glob("one/_delta_log/*.json"))
+
+
+def test_a_table_remembers_an_hour_longer_than_replaced_files_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tables of earlier releases, too; what says so already is not told again."""
+    monkeypatch.setitem(tables.CONFIGURATION, SUMMED_UP, "100")
     table = Table(Place(str(tmp_path)), "one")
     _append(table, 1, 1)
-    assert _named_for(table) is None
+    assert _kept_for(table) == [None, "interval 7 days"]
+    monkeypatch.setitem(tables.CONFIGURATION, SUMMED_UP, "20")
     table.sweep(24 * HOUR_MS)
-    assert _named_for(table) == "interval 25 hours"
+    assert _kept_for(table) == ["interval 25 hours"] * 2
+    there = table.opened()
+    assert there is not None
+    assert there.metadata().configuration[SUMMED_UP] == "20"
     before = table.version()
     table.sweep(24 * HOUR_MS)
     assert table.version() == before
     table.sweep(2 * HOUR_MS)
-    assert _named_for(table) == "interval 3 hours"
+    assert _kept_for(table) == ["interval 3 hours"] * 2
+
+
+def test_commits_over_age_go_and_what_they_brought_stays(tmp_path: Path) -> None:
+    """Whoever opens a table goes through the names of all its commits."""
+    table = Table(Place(str(tmp_path)), "one")
+    _append(table, 1, 45)
+    table.sweep(2 * HOUR_MS)
+    for each in _commits(tmp_path)[:30]:
+        os.utime(each, times=(each.stat().st_mtime - 4 * 3_600,) * 2)
+    _append(table, 46, 20)
+    first = int(_commits(tmp_path)[0].stem)
+    assert first >= 19, "a checkpoint stands at 20, and commits behind it are not over age"
+    assert table.sizes()[0] == 65
+    assert table.reached("test") == 65
 
 
 @pytest.mark.parametrize("strays", [False, True])
@@ -45,8 +72,8 @@ def test_what_a_sweep_goes_through_does_not_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, strays: bool
 ) -> None:
     """However long the table has been there: it forgets what it named, and loses no row."""
-    monkeypatch.setattr(tables, "NAMED_LONGER_HOURS", 0)
-    monkeypatch.setitem(tables.CONFIGURATION, "delta.checkpointInterval", "10")
+    monkeypatch.setattr(tables, "KEPT_LONGER_HOURS", 0)
+    monkeypatch.setitem(tables.CONFIGURATION, SUMMED_UP, "10")
     table = Table(Place(str(tmp_path)), "one")
     gone: list[int] = []
     swept: list[int] = []

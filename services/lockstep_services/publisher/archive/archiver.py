@@ -21,6 +21,7 @@ from lockstep.frame import Context, LeaseKeeper, Offload, run_until
 from lockstep.siddhiql.checking.archiving import AppArchiving
 from lockstep_services.publisher.archive.following import HELD_WAIT_MS, Following
 from lockstep_services.publisher.archive.sources import InputSource, OutputSource
+from lockstep_services.publisher.archive.upkeep import in_turn
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
 
 ENTRY_ROWS: Final = 16_384
@@ -136,17 +137,8 @@ class Archiver:
         earlier = [SideArchive(place, one, side) for one in lives if one != self._logs
                    for side in (INPUT, OUTPUT)]  # fmt: skip
         for side in (*self._sides.values(), *earlier):
-            done = await self._offload.run(
-                partial(
-                    keep_up, side, self._retention_ms, self._archiving.longest_ms, now_ms,
-                    file_bytes=settings.file_bytes, keep_ms=settings.keep_replaced_ms,
-                )
-            )  # fmt: skip
-            if done.expired or done.compacted or done.swept:
-                self._log.info(
-                    "archive looked after", side=side.side, since_ms=side.logs.since_ms,
-                    expired=done.expired, compacted=done.compacted, swept=done.swept,
-                )  # fmt: skip
+            if not await self._keep_up_side(side, now_ms):
+                return
         pasts = await self._offload.run(
             partial(expire_pasts, place, app, self._retention_ms, now_ms)
         )
@@ -158,3 +150,18 @@ class Archiver:
 
     def _retention_ms(self, stream: str) -> int | None:
         return self._archiving.of(stream).retention_ms
+
+    async def _keep_up_side(self, side: SideArchive, now_ms: int) -> bool:
+        """False when the lease is lost."""
+        settings = self._context.settings.archive
+        tables = keep_up(
+            side, self._retention_ms, self._archiving.longest_ms, now_ms,
+            file_bytes=settings.file_bytes, keep_ms=settings.keep_replaced_ms,
+        )  # fmt: skip
+        done = await in_turn(tables, self._offload, self._context.clock, self._keeper)
+        if done is not None and (done.expired or done.compacted or done.swept):
+            self._log.info(
+                "archive looked after", side=side.side, since_ms=side.logs.since_ms,
+                expired=done.expired, compacted=done.compacted, swept=done.swept,
+            )  # fmt: skip
+        return done is not None
