@@ -170,20 +170,11 @@ class Table:
     def confirm(self, transaction: str, last: int) -> None:
         """What was appended is there; UnavailableError where it went below a mount that was
         gone."""
-        if not self._says(transaction, last) and self.reached(transaction) < last:
-            raise _gone(self.address)
-
-    def _says(self, transaction: str, last: int) -> bool:
-        """Whether the commit of the last append is there, and the one before it: then the table
-        need not be opened. Below a mount that is gone there is the last one alone."""
-        version = self._appended
-        if version is None or _commit(self.place, self.path, version - 1) is None:
-            return False
-        commit = _commit(self.place, self.path, version)
-        said = {"appId": transaction, "version": last}
-        return commit is not None and any(
-            said.items() <= action.get("txn", {}).items() for action in commit
+        stands = self._appended is not None and _stands(
+            self.place, self.path, self._appended, transaction, last
         )
+        if not stands and self.reached(transaction) < last:
+            raise _gone(self.address)
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -411,6 +402,16 @@ def _entries(place: Place, path: str, *, recursive: bool = False) -> list[Any]:
             # The library lists first and only then asks whether the folder is missing. One that is
             # made between the two is neither listed nor missing.
             return []
+
+
+def _stands(place: Place, path: str, version: int, transaction: str, last: int) -> bool:
+    """Whether the commit of an append is there, and the one before it: then the table need not be
+    opened. Below a mount that is gone there is the last one alone."""
+    if _commit(place, path, version - 1) is None:
+        return False
+    commit = _commit(place, path, version) or []
+    said = {"appId": transaction, "version": last}
+    return any(said.items() <= action.get("txn", {}).items() for action in commit)
 
 
 def _commit(place: Place, path: str, version: int) -> list[dict[str, Any]] | None:
