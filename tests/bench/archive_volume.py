@@ -83,7 +83,7 @@ def compact(folder: str, events: int) -> Found:
     side = SideArchive(Place(folder), Logs("Bench"), INPUT)
     return {
         "put together": _timed(
-            lambda: keep_up(side, lambda _: None, None, 0, file_bytes=FILE_BYTES, keep_ms=0)
+            lambda: list(keep_up(side, lambda _: None, None, 0, file_bytes=FILE_BYTES, keep_ms=0))
         )
     }
 

@@ -29,6 +29,7 @@ from lockstep.siddhiql import check
 from tests.bench import memory
 from tests.bench.ahead import ahead_figures
 from tests.bench.archive import archive_figures
+from tests.bench.archive_appends import archive_appends_figures
 from tests.bench.archive_volume import archive_volume_figures
 from tests.bench.bytewax_flows.engine import NoBytewaxError
 from tests.bench.bytewax_flows.run import bytewax_figures
@@ -246,6 +247,11 @@ def archive_part(options: argparse.Namespace) -> Results:
     return {"archive": rows}
 
 
+def archive_appends_part(options: argparse.Namespace) -> Results:
+    """Small appends to a table of the archive: processor time of each."""
+    return {"archive-appends": archive_appends_figures(options.runs)}
+
+
 def archive_volume_part(options: argparse.Namespace) -> Results:
     """An archive of many rows: speed and memory of who writes and who asks."""
     return {"archive-volume": archive_volume_figures(options.events or ARCHIVED_ROWS)}
@@ -302,6 +308,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "external": external_part,
     "nexmark": nexmark_part,
     "archive": archive_part,
+    "archive-appends": archive_appends_part,
     "archive-volume": archive_volume_part,
     "editing": editing_part,
     "mappers": mappers_part,

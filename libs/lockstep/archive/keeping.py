@@ -159,7 +159,7 @@ def keep_up(
     keep_ms: int,
 ) -> Iterator[Upkeep]:
     """Forgets what is over age, makes large files of small ones, removes files nobody needs: of one
-    table after another, with each step."""
+    table after another, with each step. Nothing is done before the first."""
     named = [(retention_ms(name.stream), table) for name, table in side.tables()]
     for age_ms, table in [*named, (longest_ms, side.records)]:
         gone = 0 if age_ms is None else table.expire(day_of(now_ms - age_ms))
