@@ -415,13 +415,13 @@ def _stands(place: Place, path: str, version: int, transaction: str, last: int) 
 
 
 def _commit(place: Place, path: str, version: int) -> list[dict[str, Any]] | None:
-    """What a commit did, as the table's log has it; None where there is no such commit."""
+    """What a commit did, as the table's log has it; None where there is none that can be read."""
     with _told(place.at(path)):
         system, root = _system(place)
         try:
             with system.open_input_file(f"{root}/{path}/_delta_log/{version:020}.json") as found:
                 return [json.loads(line) for line in found.read().splitlines()]
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return None
 
 

@@ -158,6 +158,9 @@ def test_what_was_appended_is_looked_up_where_it_stands(tmp_path: Path) -> None:
     table.confirm(LOGS.transaction, 7)
     with pytest.raises(UnavailableError, match="gone"):
         table.confirm(LOGS.transaction, 8)
+    newest.write_text("no commit")
+    with pytest.raises(UnavailableError, match="away"):
+        table.confirm(LOGS.transaction, 7)
 
 
 def counted(side: SideArchive) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from lockstep.clock import Clock
 from lockstep.frame import Offload
 
 BUSY_SHARE: Final = 10
-"""One in so many parts of the time goes to upkeep."""
+"""One in so many parts of the time goes to upkeep, as long as pauses are below their limit."""
 APART_MAX_MS: Final = 5_000
 """A table that takes long keeps the next one waiting for no longer."""
 
