@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import hashlib
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,45 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.unit)
         group = "spark" if item.get_closest_marker("spark") else group_of(item.nodeid)
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """For processes that share the tests among them."""
+    parser.addoption("--claims", type=Path, help="folder where processes claim groups of tests")
+
+
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """With `--claims`, what no other process has claimed: nobody has to deal out and hear all, as
+    xdist has."""
+    folder = session.config.getoption("claims")
+    if folder is None or session.config.option.collectonly or session.testsfailed:
+        return None
+    following = claimed(session.items, folder)
+    item = next(following, None)
+    while item is not None:
+        coming = next(following, None)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=coming)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        item = coming
+    return True
+
+
+def claimed(items: Sequence[pytest.Item], folder: Path) -> Iterator[pytest.Item]:
+    """The items of each group that no other process has a file for in the folder, claimed as late
+    as may be."""
+    ours: set[str] = set()
+    for item in items:
+        group = next(item.iter_markers("xdist_group")).args[0]
+        if group not in ours:
+            try:
+                (folder / hashlib.sha256(group.encode()).hexdigest()).touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            ours.add(group)
+        yield item
 
 
 def group_of(test: str) -> str:
