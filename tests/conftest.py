@@ -125,8 +125,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """With `--claims`, what no other process has claimed: nobody has to deal out and hear all, as
-    xdist has."""
+    """With `--claims`, runs what no other process has claimed. Unlike xdist, no process deals out
+    tests and collects results."""
     folder = session.config.getoption("claims")
     if folder is None or session.config.option.collectonly or session.testsfailed:
         return None
@@ -144,8 +144,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def claimed(items: Sequence[pytest.Item], folder: Path) -> Iterator[pytest.Item]:
-    """The items of each group that no other process has a file for in the folder, claimed as late
-    as may be."""
+    """The items of each group for which no other process has made a file in the folder. A group is
+    claimed when its first item is asked for."""
     ours: set[str] = set()
     for item in items:
         group = next(item.iter_markers("xdist_group")).args[0]
