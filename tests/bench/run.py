@@ -40,6 +40,7 @@ from tests.bench.fleet import fleet_figures
 from tests.bench.flink.engine import NoFlinkError
 from tests.bench.flink.run import flink_figures
 from tests.bench.kept import keep
+from tests.bench.limits import limits_figures
 from tests.bench.many import many_figures
 from tests.bench.mappers import mappers_figures
 from tests.bench.nexmark.run import nexmark_figures
@@ -222,6 +223,11 @@ def ahead_part(options: argparse.Namespace) -> Results:
     return {"ahead": ahead_figures(options.only, options.runs)}
 
 
+def limits_part(options: argparse.Namespace) -> Results:
+    """A busy app and its neighbour, with limits for the busy one."""
+    return {"limits": limits_figures(options.runs)}
+
+
 def fleet_part(options: argparse.Namespace) -> Results:
     """One app on several partitions."""
     return {"fleet": fleet_figures(options.runs)}
@@ -303,6 +309,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], Results]] = {
     "suite": suite_part,
     "volume": volume_part,
     "many": many_part,
+    "limits": limits_part,
     "fleet": fleet_part,
     "ahead": ahead_part,
     "external": external_part,

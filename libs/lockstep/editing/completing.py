@@ -32,6 +32,7 @@ _CLAUSES: Final = (
 )  # fmt: skip
 _ANNOTATIONS: Final = (
     "app:name('')", "app:description('')", "app:playback", "app:parallel('2')",
+    "app:tasks('1')",
     "app:ha(standby='warm')",
     "info(name='')", "source(type='http', @map(type='json'))", "sink(type='log')",
     "store(type='rdbms')", "PrimaryKey('')", "Index('')", "purge(enable='true')",

@@ -12,6 +12,7 @@ from lockstep.execute.columnar import lowering_of
 from lockstep.execute.columnar.lowering import Choice
 from lockstep.execute.columnar.sharing import definitions_of, touched
 from lockstep.plan import AppPlan, PartitionNode, QueryNode, explain_plan, steps_of
+from lockstep.siddhiql.checking.app_annotations import tasks_of
 
 
 class Engine(StrEnum):
@@ -111,13 +112,16 @@ class Explained:
             how = "all in columns"
         else:
             how = f"{count} of {number} {what} in columns, the others on the reference"
-        return f"on Spark: one job per slice, {how}"
+        asked = tasks_of(self.plan.checked.annotations)
+        tasks = "" if asked is None else f"; on each processor in at most {asked} tasks at a time"
+        return f"on Spark: one job per slice, {how}{tasks}"
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
         plan = self.plan
         return {
             "app": plan.name,
+            "tasks_max": tasks_of(plan.checked.annotations),
             "groups": [
                 {"name": group.name, "nodes": list(group.nodes), "parallel": group.parallel}
                 for group in plan.groups

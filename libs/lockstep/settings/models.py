@@ -194,6 +194,7 @@ class SparkSettings(Section):
     cluster_max_cores: Count
     parallelism: Count
     workers: Count
+    app_max_tasks: Annotated[int, Field(ge=0)]
     worker_memory: MemorySize
     state_directory: Path
 

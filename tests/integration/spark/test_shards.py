@@ -84,3 +84,19 @@ def test_apps_without_partitions_stay_whole(make: Make) -> None:
     """There is nothing to cut."""
     executor = make(COLUMNAR, shards=3)
     assert len(executor.locations) == 1
+
+
+def test_an_app_stays_in_as_many_tasks_as_it_may_have(make: Make) -> None:
+    """Three executors of one name, in four shards each if they could: all of them in two workers,
+    with the reference's rows. An app of another name has a worker that none of them uses."""
+    text = f"@app:name('Greedy') {KEYED}"
+    entries = log(30)
+    expected = rows_of(ReferenceExecutor(plan_of(text)), [entries])
+    greedy = [make(text, shards=4, tasks_max=2) for _ in range(3)]
+    small = make(f"@app:name('Small') {KEYED}")
+    taken = {location.pid for executor in greedy for location in executor.locations}
+    assert len(taken) == 2
+    assert {location.pid for location in small.locations}.isdisjoint(taken)
+    for executor in greedy:
+        assert len(executor.locations) == 2
+        assert rows_of(executor, cut(entries, 5)) == expected

@@ -18,6 +18,7 @@ from lockstep.execute.columnar import lowering_of
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkOptions, open_slices, spark_plan
 from lockstep.execute.spark.company import SparkFailedError, Task
+from lockstep.execute.spark.slots import Use
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import build, plan_of
 from lockstep.siddhiql import SiddhiQLError, check
@@ -167,7 +168,7 @@ def test_a_job_that_fails_is_an_error_that_can_be_retried(spark_env: None) -> No
 def test_the_jvm_has_no_thread_for_each_thread_that_folds() -> None:
     """A processor folds in as many threads as apps are at work; they share those that call the
     JVM."""
-    slots = open_slices(SparkOptions()).slots
+    slots = open_slices(SparkOptions()).most(Use("any"))
     folding = [ThreadPoolExecutor(1) for _ in range(3 * slots)]
 
     def job() -> list[bytes]:

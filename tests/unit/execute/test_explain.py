@@ -27,6 +27,15 @@ def test_all_in_columns() -> None:
     assert found.text().endswith("on Spark: one job per slice, all in columns")
 
 
+def test_in_how_many_tasks_is_told() -> None:
+    """Where the app asks for a number."""
+    text = f"{STREAMS} from S select s insert into O;"
+    assert explain_execution(build(check(text))).as_json()["tasks_max"] is None
+    asked = explain_execution(build(check(f"@app:tasks('2') {text}")))
+    assert asked.text().endswith("all in columns; on each processor in at most 2 tasks at a time")
+    assert asked.as_json()["tasks_max"] == 2
+
+
 def test_one_query_without_a_rule_keeps_to_itself() -> None:
     """Those in front of it and behind it run in columns."""
     found = explained(

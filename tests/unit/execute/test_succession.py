@@ -51,6 +51,18 @@ def test_a_query_beside_it_costs_no_state(columnar: bool) -> None:
     assert found.lost == ()
 
 
+def test_a_limit_of_tasks_costs_no_state() -> None:
+    """An operator may set it on an app that runs."""
+    before = open_local(plan_of(S + SUM), columnar=True)
+    before.run_slice(log(1, 2))
+    limited = f"@app:tasks('1') {S}{SUM}"
+    found = succeed(build(check(S + SUM)), before.snapshot(), build(check(limited)))
+    after = open_local(plan_of(limited), columnar=True)
+    after.restore(found.snapshot)
+    assert [row.data for row in after.run_slice(log(3, behind=2)).rows] == [("a", 6)]
+    assert found.lost == ()
+
+
 @both
 def test_what_is_lost_is_said_and_nothing_else(columnar: bool) -> None:
     """A stateless query that changed has lost nothing; a window that changed has."""

@@ -27,6 +27,7 @@ from lockstep.execute.spark.company import (
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkSlices
+from lockstep.execute.spark.slots import Use
 from lockstep.execute.together import Together, put_together
 from lockstep.execute.undoing import Poisoned
 from lockstep.execute.work import joined_work
@@ -125,8 +126,8 @@ class Workers:
 
     `position` and `incarnation` are those that the state has to stand at, `base` is what it is
     rebuilt from; whoever changes the state keeps them in step. `observations` gathers what was
-    observed. `coming`: what most likely is folded behind the next slice; its block is written while
-    the workers fold that.
+    observed. `use`: which slots they may be in. `coming`: what most likely is folded behind the
+    next slice; its block is written while the workers fold that.
     """
 
     def __init__(
@@ -137,6 +138,7 @@ class Workers:
         base: Base,
         on_rebuilt: Callable[[Rebuilt], None],
         on_unfit: Callable[[], None],
+        use: Use,
     ) -> None:
         self.position: Position = 0
         self.incarnation = 0
@@ -145,23 +147,24 @@ class Workers:
         self.work: QueryWork = {}
         self.coming: Sequence[EncodedEntry] = ()
         self.rebuilds = 0
-        self.shards = [_Shard(0, slices.acquire())]
+        self.shards = [_Shard(0, slices.acquire(use))]
         self._app = app
         self._schemas = schemas
         self._slices = slices
         self._on_rebuilt = on_rebuilt
         self._on_unfit = on_unfit
+        self._use = use
         self._instance = f"{os.getpid()}-{next(_instances)}"
 
     def open(self, shards: int) -> None:
         """Builds the app in a worker, and cuts it into so many shards if it can be cut."""
         ((answer, _),) = self.ask("open")
-        wanted = min(shards, self._slices.slots)
+        wanted = min(shards, self._slices.most(self._use))
         if not answer.splits or wanted < 2:
             return
         for index in range(1, wanted):
             used = [shard.slot for shard in self.shards]
-            self.shards.append(_Shard(index, self._slices.acquire(used)))
+            self.shards.append(_Shard(index, self._slices.acquire(self._use, used)))
         self.incarnation += 1
         self.ask("open")
 
@@ -173,7 +176,7 @@ class Workers:
 
     def _release(self, shards: Sequence[_Shard]) -> None:
         for shard in shards:
-            self._slices.release(shard.slot, self._instance)
+            self._slices.release(self._use, shard.slot, self._instance)
             shard.sent.close()
 
     def are_forgotten(self) -> bool:

@@ -28,6 +28,7 @@ from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkOptions, SparkSlices, open_slices
 from lockstep.execute.spark.settling import Settling
+from lockstep.execute.spark.slots import Use
 from lockstep.functions.geo import addresses
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
@@ -57,6 +58,8 @@ class SparkExecutor:
     limit the executor snapshots as often as it needs to, which stops a large state for seconds.
     `on_suspected` and `careful`: see Settling. `memory_max_bytes`: what a worker may take (0: what
     the system gives); what is shared with this process does not count.
+    `tasks_max`: in how many tasks at a time an app of this name runs in this process, all of its
+    executors together (see Slots); None: in as many as there are.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class SparkExecutor:
         on_suspected: Callable[[Position, Position], None] = _no_matter,
         careful: tuple[Position, Position] | None = None,
         memory_max_bytes: int = 0,
+        tasks_max: int | None = None,
     ) -> None:
         self._schemas = plan.checked.streams
         app = wire.App(
@@ -101,6 +105,7 @@ class SparkExecutor:
             ),
             on_rebuilt,
             on_unfit,
+            Use(plan.name, tasks_max),
         )
         self._settling = Settling(
             self._workers, on_suspected, careful, has_owner=base_max_bytes is not None

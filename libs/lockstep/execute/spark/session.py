@@ -33,6 +33,7 @@ from lockstep.execute.spark.company import (
 from lockstep.execute.spark.gateway import launched
 from lockstep.execute.spark.jobs import Jobs
 from lockstep.execute.spark.lines import Lines
+from lockstep.execute.spark.slots import Slots, Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,8 @@ class SparkSlices:
         # Each thread that calls the gateway has a connection to the JVM and a thread there, for
         # good. As many jobs run at a time as there are slots; one thread more looks after Spark.
         self._callers = ThreadPoolExecutor(slots + 1, thread_name_prefix="spark")
-        self._slots = slots
+        self._slots = Slots(slots)
         self._runs: Counter[tuple[int, str | None]] = Counter()
-        self._users: Counter[int] = Counter()
         self._gone: list[list[str]] = [[] for _ in range(slots)]
         self.shares_memory = is_local and blocks.can_share()
         self._jobs = Jobs(context, answers_are_small=self.shares_memory)
@@ -82,19 +82,15 @@ class SparkSlices:
             Company(self._by_jobs) if self._lines is None else Company(self._by_lines, gather=None)
         )
 
-    def acquire(self, avoid: Sequence[int] = ()) -> int:
-        """A slot for an instance: the one with the fewest, other than `avoid` if there is
-        another."""
+    def acquire(self, use: Use, avoid: Sequence[int] = ()) -> int:
+        """A slot for an instance; see Slots.take."""
         with self._guard:
-            wanted = [slot for slot in range(self._slots) if slot not in avoid]
-            slot = min(wanted or range(self._slots), key=lambda each: self._users[each])
-            self._users[slot] += 1
-            return slot
+            return self._slots.take(use, avoid)
 
-    def release(self, slot: int, instance: str) -> None:
+    def release(self, use: Use, slot: int, instance: str) -> None:
         """The instance that acquired the slot is gone; the slot's next task tells the worker."""
         with self._guard:
-            self._users[slot] -= 1
+            self._slots.give_back(use, slot)
             self._gone[slot].append(instance)
 
     def gone(self, slot: int) -> list[str]:
@@ -146,10 +142,9 @@ class SparkSlices:
         """How Spark would run a job of `function` on one payload, in its own words."""
         return self._jobs.lineage(function)
 
-    @property
-    def slots(self) -> int:
-        """How many there are."""
-        return self._slots
+    def most(self, use: Use) -> int:
+        """See Slots.most."""
+        return self._slots.most(use)
 
     def heap_bytes(self) -> dict[str, int]:
         """Of the driver's JVM, by area: used, committed, max; nothing when it is gone."""

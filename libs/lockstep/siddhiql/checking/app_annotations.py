@@ -21,6 +21,7 @@ _ONCE = (
     "aggtimezone",
     "shardid",
     "parallel",
+    "tasks",
     ARCHIVE,
 )
 _LEVEL_KEYS = ("level", "enable")
@@ -32,6 +33,9 @@ STANDBY = ("hot", "warm")
 
 MOST_PARTITIONS = 128
 """Into how many partitions an app can be cut: keys belong to so many groups."""
+
+MOST_TASKS = 128
+"""How many of a processor's Spark tasks an app can ask for."""
 
 COMPATIBLE = ("siddhi-5.1",)
 """What @app:compat can ask for."""
@@ -63,6 +67,8 @@ def check_app_annotations(annotations: tuple[ast.Annotation, ...]) -> dict[str, 
                 value_of(annotation)
             case "parallel":
                 _parallel(annotation)
+            case "tasks":
+                _tasks(annotation)
             case "archive":
                 check_archive(annotation)
         known.setdefault(name, annotation)
@@ -120,6 +126,23 @@ def _parallel(annotation: ast.Annotation) -> int:
             annotation.at,
             f"@app:parallel must be a number of partitions, not {text!r}",
             f"write a whole number from 1 to {MOST_PARTITIONS}",
+        )
+    return int(text)
+
+
+def tasks_of(annotations: Mapping[str, ast.Annotation]) -> int | None:
+    """In how many of a processor's Spark tasks at a time a checked app asks to run, if it does."""
+    asked = annotations.get("tasks")
+    return None if asked is None else _tasks(asked)
+
+
+def _tasks(annotation: ast.Annotation) -> int:
+    text = value_of(annotation)
+    if not (text.isdecimal() and 1 <= int(text[:4]) <= MOST_TASKS):
+        raise positioned(
+            annotation.at,
+            f"@app:tasks must be a number of Spark tasks, not {text!r}",
+            f"write a whole number from 1 to {MOST_TASKS}",
         )
     return int(text)
 

@@ -13,8 +13,10 @@ from lockstep.execute.spark import (
     close_slices,
     heap_bytes,
 )
+from lockstep.execute.spark.slots import tasks_max_of
 from lockstep.plan import AppPlan, plan_of
 from lockstep.settings import Settings
+from lockstep.siddhiql.checking.app_annotations import tasks_of
 from lockstep.telemetry import Logger, Metrics
 
 WARM_UP_APP = (
@@ -57,6 +59,8 @@ class SparkExecutors:
             log.warning("a slice cannot be folded as it is", first=first, last=last)
 
         spark = self._settings.spark
+        asked = tasks_of(plan.checked.annotations)
+        tasks_max = tasks_max_of(asked, spark.app_max_tasks)
         options = SparkOptions(
             master=spark.master,
             driver_memory=spark.driver_memory,
@@ -72,7 +76,8 @@ class SparkExecutors:
             columnar=text not in self._unfit,
             dedup_ids_max=self._settings.processor.dedup_max_ids,
             rehearsed=True,
-            shards=spark.parallelism,
+            shards=spark.parallelism if asked is None else asked,
+            tasks_max=tasks_max,
             options=options,
             base_max_bytes=self._settings.processor.rebuild_max_bytes,
             on_rebuilt=on_rebuilt,
@@ -82,7 +87,7 @@ class SparkExecutors:
             memory_max_bytes=_bytes_of(spark.worker_memory),
         )
         places = [str(location) for location in executor.locations]
-        log.info("state placed", locations=places)
+        log.info("state placed", locations=places, tasks_max=tasks_max)
         return executor
 
     def show_heap(self) -> None:
