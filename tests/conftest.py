@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import hashlib
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,18 +34,36 @@ GARBAGE = 20_000
 """New objects until garbage is looked for in cycles: as tests go, most of it is none."""
 
 
+class _Stderr:
+    """Standard error as it is when something is written: pytest puts another one there for each
+    test that asks for it, and a module's logger may be older."""
+
+    def write(self, text: str) -> int:
+        """As a file does."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """Likewise."""
+        sys.stderr.flush()
+
+
+PROCESSORS = [
+    *structlog.get_config()["processors"][:-1],
+    structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+]
+"""One list for all tests: a logger that a module made when a test imported it keeps the list, and
+`capture_logs` changes what is in it."""
+
+
 @pytest.fixture(autouse=True)
 def log_lines() -> Iterator[None]:
     """Log lines go to standard error, as the product's do: what a command answers in the same
     process is on standard output alone. An error's place is told as the product does: laying out
     all variables, as structlog does unasked, took up to a minute. What a test or a command
     configures is undone."""
-    plain = structlog.dev.ConsoleRenderer(
-        colors=False, exception_formatter=structlog.dev.plain_traceback
-    )
     structlog.configure(
-        processors=[*structlog.get_config()["processors"][:-1], plain],
-        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+        processors=PROCESSORS,
+        logger_factory=lambda *_: structlog.PrintLogger(_Stderr()),  # type: ignore[arg-type]
     )
     yield
     structlog.reset_defaults()
@@ -117,45 +134,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.unit)
         group = "spark" if item.get_closest_marker("spark") else group_of(item.nodeid)
         item.add_marker(pytest.mark.xdist_group(group))
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """For processes that share the tests among them."""
-    parser.addoption("--claims", type=Path, help="folder where processes claim groups of tests")
-
-
-def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """With `--claims`, runs what no other process has claimed. Unlike xdist, no process deals out
-    tests and collects results."""
-    folder = session.config.getoption("claims")
-    if folder is None or session.config.option.collectonly or session.testsfailed:
-        return None
-    following = claimed(session.items, folder)
-    item = next(following, None)
-    while item is not None:
-        coming = next(following, None)
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=coming)
-        if session.shouldfail:
-            raise session.Failed(session.shouldfail)
-        if session.shouldstop:
-            raise session.Interrupted(session.shouldstop)
-        item = coming
-    return True
-
-
-def claimed(items: Sequence[pytest.Item], folder: Path) -> Iterator[pytest.Item]:
-    """The items of each group for which no other process has made a file in the folder. A group is
-    claimed when its first item is asked for."""
-    ours: set[str] = set()
-    for item in items:
-        group = next(item.iter_markers("xdist_group")).args[0]
-        if group not in ours:
-            try:
-                (folder / hashlib.sha256(group.encode()).hexdigest()).touch(exist_ok=False)
-            except FileExistsError:
-                continue
-            ours.add(group)
-        yield item
 
 
 def group_of(test: str) -> str:

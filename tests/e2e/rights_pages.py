@@ -99,7 +99,8 @@ class Looked:
 def unlisted() -> list[str]:
     """Pages of the console that are looked at by nobody."""
     known = {path for route in console.routes if (path := getattr(route, "path", ""))}
-    own = {path for path in known if path and not path.startswith("/_nicegui")}
+    # What NiceGUI itself answers, once a console has been opened in this process, is no page.
+    own = {path for path in known if not path.startswith(("/_nicegui", "/favicon.ico"))}
     return [f"the page {path} is looked at by nobody" for path in own - {p.path for p in PAGES}]
 
 
