@@ -68,7 +68,7 @@ class Unit(Protocol):
     `place` is its place among the receivers of its streams. `reads` and `writes` are stream names.
     `shows_timers`: timers make rows come out. A unit may have `hears_timers` when that is not the
     same: whether it has to stand in front of others' timers. `is_observed`: observers hear of it
-    (the reference lets them hear of queries outside partitions).
+    (of queries outside partitions, as on the reference; of the others where they ask for them).
     """
 
     @property

@@ -32,11 +32,12 @@ class InProcessExecutor:
         *,
         start_ms: int | None = None,
         observe: bool = True,
+        observe_inner: bool = False,
         base_bytes: int | None = None,
     ) -> None:
         self._plan = plan
         self._start_ms = start_ms
-        self._observe = observe
+        self._observe, self._observe_inner = observe, observe_inner
         self._base_bytes = base_bytes
         self._folded_bytes = 0
         self._base: Bytes | None = None
@@ -46,12 +47,18 @@ class InProcessExecutor:
 
     def _fresh(self) -> ColumnarExecutor | ReferenceExecutor:
         try:
-            return ColumnarExecutor(self._plan, start_ms=self._start_ms, observe=self._observe)
+            return ColumnarExecutor(
+                self._plan, start_ms=self._start_ms, observe=self._observe,
+                observe_inner=self._observe_inner,
+            )  # fmt: skip
         except NotColumnar:
             return self._reference()
 
     def _reference(self) -> ReferenceExecutor:
-        return ReferenceExecutor(self._plan, start_ms=self._start_ms, observe=self._observe)
+        return ReferenceExecutor(
+            self._plan, start_ms=self._start_ms, observe=self._observe,
+            observe_inner=self._observe_inner,
+        )  # fmt: skip
 
     @property
     def is_columnar(self) -> bool:

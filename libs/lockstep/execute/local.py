@@ -31,6 +31,7 @@ def open_local(
     start_ms: int | None = None,
     dedup_ids_max: int = DEDUP_IDS_MAX,
     observe: bool = False,
+    observe_inner: bool = False,
     columnar: bool = True,
     shard: tuple[int, int] = (0, 1),
 ) -> LocalExecutor:
@@ -46,8 +47,10 @@ def open_local(
                 start_ms=start_ms,
                 dedup_ids_max=dedup_ids_max,
                 observe=observe,
+                observe_inner=observe_inner,
                 shard=Shard(*shard) if shard[1] > 1 else None,
             )
     return ReferenceExecutor(
-        plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe, undoes=False
-    )
+        plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe,
+        observe_inner=observe_inner, undoes=False,
+    )  # fmt: skip

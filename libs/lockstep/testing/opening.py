@@ -25,15 +25,14 @@ _FLEET: Final = "lockstep.testing.observed_fleet:ObservedFleet"
 def open_executor(
     executor: str, plan: AppPlan, start_ms: int, *, inner: bool = False
 ) -> ObservedExecutor:
-    """The executor of that name, observed; on the reference with `inner` also the queries in
-    partitions. ValueError for a name that is none."""
+    """The executor of that name, observed; with `inner` also the queries in partitions. ValueError
+    for a name that is none."""
     place = EXECUTORS.get(executor)
     if place is None:
         known = ", ".join(map(repr, EXECUTORS))
         raise ValueError(f"there is no executor {executor!r}: use one of {known}")
     make: Callable[..., ObservedExecutor] = resolve_name(place)
-    options = {"observe_inner": inner} if executor == "reference" else {}
-    return make(plan, start_ms=start_ms, observe=True, **options)
+    return make(plan, start_ms=start_ms, observe=True, observe_inner=inner)
 
 
 def open_fleet(executor: str, fleet: FleetPlan, start_ms: int) -> ObservedExecutor:

@@ -30,9 +30,13 @@ def feed(app: VirtualApp) -> None:
     app.send_many("In", [[key, 1] for key in KEYS])
 
 
-def test_rows_of_each_key_are_those_of_one_node() -> None:
+on_each_executor = pytest.mark.parametrize("executor", ["reference", "columnar"])
+
+
+@on_each_executor
+def test_rows_of_each_key_are_those_of_one_node(executor: str) -> None:
     """Of queries by name and of streams, each told once; what was sent is told as it was sent."""
-    with VirtualApp(COUNT) as one, VirtualApp(COUNT, parallel=3) as many:
+    with VirtualApp(COUNT) as one, VirtualApp(COUNT, executor=executor, parallel=3) as many:
         assert partitions_of(many) == {3}
         for app in (one, many):
             for _ in range(4):
@@ -50,12 +54,13 @@ def test_rows_of_each_key_are_those_of_one_node() -> None:
         assert [len(chunk) for chunk in many.stream_chunks("In")] == [len(KEYS)] * 4
 
 
-def test_state_goes_on_in_another_number_of_partitions() -> None:
+@on_each_executor
+def test_state_goes_on_in_another_number_of_partitions(executor: str) -> None:
     """A snapshot of three partitions, restored in two."""
-    with VirtualApp(COUNT, parallel=3) as app:
+    with VirtualApp(COUNT, executor=executor, parallel=3) as app:
         feed(app)
         snapshot = app.snapshot()
-    with VirtualApp.restore(COUNT, snapshot, parallel=2) as app:
+    with VirtualApp.restore(COUNT, snapshot, executor=executor, parallel=2) as app:
         assert partitions_of(app) == {2}
         feed(app)
         assert {event.data[1] for event in app.query("sum").current} == {2}
@@ -74,8 +79,9 @@ def test_rows_are_compared_in_any_order_but_all_of_them() -> None:
     assert differences(scenario, [[*good[0], "sum: C 0[a, 1]"]], in_order=False)
 
 
-def test_the_sample_apps_hold_in_partitions() -> None:
+@on_each_executor
+def test_the_sample_apps_hold_in_partitions(executor: str) -> None:
     """And many of them are cut."""
-    reports = run_paths([FOLDER], parallel=3)
+    reports = run_paths([FOLDER], executor=executor, parallel=3)
     assert [each.text() for each in reports if not each.passed] == []
     assert sum(each.cut for each in reports) >= 20

@@ -66,8 +66,6 @@ def run_tests(
     as_json: AsJson = False,
 ) -> None:
     """Run the tests beside the apps, on a virtual clock."""
-    if parallel > 1 and executor is not ExecutorName.REFERENCE:
-        raise typer.BadParameter("apps in several partitions are played on the reference alone")
     if parallel > 1 and update:
         raise typer.BadParameter("--update writes what one node brings: leave --parallel out")
     _log_to_stderr()

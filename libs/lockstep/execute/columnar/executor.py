@@ -89,6 +89,7 @@ class ColumnarExecutor:
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
         observe: bool = False,
+        observe_inner: bool = False,
         shard: Shard | None = None,
     ) -> None:
         self.plan = plan
@@ -96,7 +97,8 @@ class ColumnarExecutor:
         self._start_ms = start_ms
         self._dedup_ids_max = dedup_ids_max
         self._defaults = fresh_states(plan)
-        self._observer = Observer() if observe else None
+        self._observer = Observer(plan, inner=observe_inner) if observe else None
+        self._observe_inner = observe_inner
         self._plain: frozenset[str] = frozenset()
         self._rounds = True
         self._renew()
@@ -105,8 +107,8 @@ class ColumnarExecutor:
         self._pool = StringPool()
         observe = self._observer is not None
         self.lowering: Lowering = lower(
-            self.plan, self._pool, self._defaults, observe=observe, plain=self._plain,
-            rounds=self._rounds,
+            self.plan, self._pool, self._defaults, observe=observe,
+            observe_inner=self._observe_inner, plain=self._plain, rounds=self._rounds,
         )  # fmt: skip
         if not self.lowering.is_columnar:
             raise NotColumnar("; ".join(self.lowering.reasons))

@@ -44,6 +44,7 @@ class Hosting:
     refused: dict[Item, str]
     seconds: dict[Item, Callable[[], Unit | None]] = field(default_factory=dict)
     observe: bool = False
+    observe_inner: bool = False
     rounds: bool = True
     exchanged: set[Item] = field(default_factory=set)
     _together: Together = field(default_factory=Together)
@@ -233,7 +234,10 @@ class Hosting:
                 if item in items
             }
             own = members(self.plan, sorted(items))
-            found = HostedQueries(self.plan, own, observe=self.observe, shared=shared)
+            found = HostedQueries(
+                self.plan, own, observe=self.observe, observe_inner=self.observe_inner,
+                shared=shared,
+            )  # fmt: skip
             self._hosted[items] = found
         return found
 

@@ -13,13 +13,16 @@ from lockstep.columns.units import Unit
 from lockstep.events import Event
 from lockstep.execute.columnar.hosted.engine import IN_FRONT, Observed
 from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.plan import AppPlan, PartitionNode
 
 
 class Observer:
-    """Collects observations until they are taken."""
+    """Collects observations until they are taken. `inner`: of the queries in partitions, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: AppPlan, *, inner: bool = False) -> None:
         self._seen: list[Observation] = []
+        partitions = [node for node in plan.nodes if isinstance(node, PartitionNode)]
+        self._inner = {query.name for node in partitions for query in node.queries if inner}
 
     def slice(
         self,
@@ -38,7 +41,7 @@ class Observer:
             for output in outputs.get(unit.name, ()):
                 if unit.writes in observed:
                     found += _stream_chunks(unit.writes, output.chunks)
-                if unit.is_observed:
+                if unit.is_observed or unit.name in self._inner:
                     found += _query_chunks(unit.name, output)
         found.sort(key=lambda pair: pair[0])
         self._seen += [seen for _, seen in found]

@@ -69,6 +69,7 @@ class SparkExecutor:
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
         observe: bool = False,
+        observe_inner: bool = False,
         columnar: bool = True,
         rehearsed: bool = False,
         shards: int = 1,
@@ -94,6 +95,7 @@ class SparkExecutor:
             limits(),
             memory_max_bytes,
             addresses.folder(),
+            observe_inner,
         )
         self._workers = Workers(
             app,

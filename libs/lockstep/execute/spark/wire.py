@@ -79,6 +79,7 @@ class App(msgspec.Struct, array_like=True, frozen=True):
     limits: Limits = Limits()
     memory_max_bytes: int = 0
     places: str = ""
+    observe_inner: bool = False
 
 
 class Base(msgspec.Struct, array_like=True, frozen=True):

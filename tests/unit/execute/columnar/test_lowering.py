@@ -148,7 +148,7 @@ def test_observations_stand_in_the_order_of_the_reference() -> None:
         "StreamChunk",
         "StreamChunk",
     ]
-    assert Observer().take() == []
+    assert Observer(plan_of(text)).take() == []
 
 
 def test_what_is_precompiled_runs_in_columns() -> None:

@@ -139,6 +139,7 @@ class HostedEngine(Engine):
         records: Mapping[str, Records],
         *,
         observe: bool,
+        observe_inner: bool = False,
     ) -> None:
         self.place = Place()
         self.receivers: dict[str, list[int]] = {}
@@ -151,7 +152,9 @@ class HostedEngine(Engine):
         assemble(self)
         if observe:
             for name, query in self.queries.items():
-                query.listeners.append(self._query_listener(name))
+                self._listen(query, name)
+            if observe_inner:
+                self.on_inner_query = self._listen
         for name, table in self.tables.items():
             if name in records:
                 table.listen(self._table_listener(records[name]))
@@ -191,7 +194,7 @@ class HostedEngine(Engine):
             events = tuple(Event(e.timestamp_ms, e.data, e.kind == EXPIRED) for e in chunk)
             self.observed.append(((moment, *levels, BEHIND), StreamChunk(stream, events)))
 
-    def _query_listener(self, name: str) -> Callable[[list[StreamEvent]], None]:
+    def _listen(self, query: Any, name: str) -> None:
         def listen(chunk: list[StreamEvent]) -> None:
             assert self.observed is not None
             place = self.place
@@ -201,7 +204,7 @@ class HostedEngine(Engine):
             at = (place.moment, *place.levels, place.count, IN_FRONT)
             self.observed.append((at, QueryChunk(name, current, expired)))
 
-        return listen
+        query.listeners.append(listen)
 
     def _table_listener(self, records: Records) -> Callable[[Operation, tuple[Any, ...]], None]:
         def listen(operation: Operation, data: tuple[Any, ...]) -> None:

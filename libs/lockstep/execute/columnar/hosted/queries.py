@@ -100,6 +100,7 @@ class HostedQueries:
         members: Members,
         *,
         observe: bool,
+        observe_inner: bool = False,
         shared: Mapping[TableUnit, Sequence[str]] | None = None,
     ) -> None:
         """`shared`: tables that queries in columns write, under these names, and read."""
@@ -113,7 +114,9 @@ class HostedQueries:
         self.writes = tuple(dict.fromkeys(name for name in [*written, *stored]))
         schemas = plan.checked.schemas
         self._records = {name: Records(schemas[name].types) for name in self.writes}
-        self._engine = HostedEngine(part, ranks, self._records, observe=observe)
+        self._engine = HostedEngine(
+            part, ranks, self._records, observe=observe, observe_inner=observe_inner
+        )
         self.shared = [
             SharedTable(unit, writers, self._engine) for unit, writers in (shared or {}).items()
         ]
