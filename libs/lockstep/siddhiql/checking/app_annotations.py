@@ -37,6 +37,9 @@ MOST_PARTITIONS = 128
 MOST_TASKS = 128
 """How many of a processor's Spark tasks an app can ask for."""
 
+_NUMBERS = {"parallel": ("partitions", MOST_PARTITIONS), "tasks": ("Spark tasks", MOST_TASKS)}
+"""Annotations whose one value is a number: of what, and the largest."""
+
 COMPATIBLE = ("siddhi-5.1",)
 """What @app:compat can ask for."""
 
@@ -65,10 +68,8 @@ def check_app_annotations(annotations: tuple[ast.Annotation, ...]) -> dict[str, 
                 _time_zone(annotation)
             case "shardid":
                 value_of(annotation)
-            case "parallel":
-                _parallel(annotation)
-            case "tasks":
-                _tasks(annotation)
+            case "parallel" | "tasks":
+                _number(name, annotation)
             case "archive":
                 check_archive(annotation)
         known.setdefault(name, annotation)
@@ -115,34 +116,27 @@ def statistics_of(annotations: Mapping[str, ast.Annotation]) -> str | None:
 
 def parallel_of(annotations: Mapping[str, ast.Annotation]) -> int | None:
     """Into how many partitions a checked app asks to be cut, if it does."""
-    asked = annotations.get("parallel")
-    return None if asked is None else _parallel(asked)
-
-
-def _parallel(annotation: ast.Annotation) -> int:
-    text = value_of(annotation)
-    if not (text.isdecimal() and 1 <= int(text[:4]) <= MOST_PARTITIONS):
-        raise positioned(
-            annotation.at,
-            f"@app:parallel must be a number of partitions, not {text!r}",
-            f"write a whole number from 1 to {MOST_PARTITIONS}",
-        )
-    return int(text)
+    return _number_of(annotations, "parallel")
 
 
 def tasks_of(annotations: Mapping[str, ast.Annotation]) -> int | None:
     """In how many of a processor's Spark tasks at a time a checked app asks to run, if it does."""
-    asked = annotations.get("tasks")
-    return None if asked is None else _tasks(asked)
+    return _number_of(annotations, "tasks")
 
 
-def _tasks(annotation: ast.Annotation) -> int:
+def _number_of(annotations: Mapping[str, ast.Annotation], name: str) -> int | None:
+    asked = annotations.get(name)
+    return None if asked is None else _number(name, asked)
+
+
+def _number(name: str, annotation: ast.Annotation) -> int:
+    what, most = _NUMBERS[name]
     text = value_of(annotation)
-    if not (text.isdecimal() and 1 <= int(text[:4]) <= MOST_TASKS):
+    if not (text.isdecimal() and 1 <= int(text[:4]) <= most):
         raise positioned(
             annotation.at,
-            f"@app:tasks must be a number of Spark tasks, not {text!r}",
-            f"write a whole number from 1 to {MOST_TASKS}",
+            f"@app:{name} must be a number of {what}, not {text!r}",
+            f"write a whole number from 1 to {most}",
         )
     return int(text)
 
