@@ -10,6 +10,7 @@ from hypothesis import note
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
+from lockstep.execute.observe import Observe
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
@@ -441,4 +442,4 @@ def _fold(
 
 def _executor(plan: AppPlan, *, columnar: bool) -> Any:
     kind = ColumnarExecutor if columnar else ReferenceExecutor
-    return kind(plan, observe=True)
+    return kind(plan, observe=Observe.OUTSIDE_PARTITIONS)

@@ -18,6 +18,7 @@ from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit, lowe
 from lockstep.execute.columnar.joined_shards import joined_rows
 from lockstep.execute.columnar.sharding import NotSharded
 from lockstep.execute.contract import SliceResult
+from lockstep.execute.observe import Observe
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, plan_of
 from tests.property.amount import examples
@@ -53,7 +54,7 @@ def fold(
 ) -> list[str]:
     """What the slices bring, and what was observed."""
     kind = ColumnarExecutor if columnar else ReferenceExecutor
-    executor = kind(plan, start_ms=START_MS, observe=True)
+    executor = kind(plan, start_ms=START_MS, observe=Observe.OUTSIDE_PARTITIONS)
     found = []
     for each in slices:
         found += brought(executor.run_encoded(each), plan)

@@ -17,6 +17,7 @@ from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Unfit
 from lockstep.execute.columnar.joined_shards import joined_rows
 from lockstep.execute.columnar.sharding import NotSharded
 from lockstep.execute.joining import joined_snapshots
+from lockstep.execute.observe import Observe
 from lockstep.plan import AppPlan, build
 from lockstep.siddhiql import check
 from tests.property.amount import examples
@@ -95,7 +96,7 @@ def test_any_number_of_shards_brings_the_same(seed: int) -> None:
             rows += app.run_slice(each)[0]
             if random.random() < 0.3:
                 app = Sharded(plan, random.randint(1, 4), app.snapshot())
-        whole = ColumnarExecutor(plan, observe=True)
+        whole = ColumnarExecutor(plan, observe=Observe.OUTSIDE_PARTITIONS)
         whole.restore(app.snapshot())
     except (NotColumnar, NotSharded, Unfit) as why:
         event(f"{type(why).__name__} {why}")

@@ -19,6 +19,7 @@ import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord, WriteRecord
 from lockstep.execute.contract import Executor
+from lockstep.execute.observe import Observe
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.spark import SparkExecutor
 from lockstep.plan import build, plan_of
@@ -147,7 +148,7 @@ def test_spark_brings_what_the_reference_brings(seed: int) -> None:
     random = Random(seed)
     text = app_of(random)
     log = log_of(random, text)
-    observe = random.random() < 0.3
+    observe = Observe.OUTSIDE_PARTITIONS if random.random() < 0.3 else Observe.NOTHING
     expected = follow(lambda: ReferenceExecutor(plan_of(text), observe=observe), [log], None)
 
     def make() -> Executor:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute.columnar import ColumnarExecutor, lowering_of
-from lockstep.execute.observe import Observation, StreamChunk
+from lockstep.execute.observe import Observation, Observe, StreamChunk
 from lockstep.plan import AppPlan
 from lockstep.testing import VirtualApp
 from lockstep.testing.rows import coerce_row
@@ -91,6 +91,6 @@ def entries_of(plan: AppPlan, steps: Sequence[Step]) -> list[LogEntry]:
 
 def in_one_slice(plan: AppPlan, steps: Sequence[Step]) -> list[Observation]:
     """What an app in columns lets be seen of all steps at once."""
-    executor = ColumnarExecutor(plan, start_ms=0, observe=True)
+    executor = ColumnarExecutor(plan, start_ms=0, observe=Observe.OUTSIDE_PARTITIONS)
     executor.run_slice(entries_of(plan, steps))
     return list(executor.take_observations())

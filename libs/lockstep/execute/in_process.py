@@ -10,7 +10,7 @@ from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar import ColumnarExecutor, NotColumnar, Suspected, Unfit
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.encoding import encoded
-from lockstep.execute.observe import Observation
+from lockstep.execute.observe import Observation, Observe
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes
 from lockstep.plan import AppPlan
@@ -31,13 +31,12 @@ class InProcessExecutor:
         plan: AppPlan,
         *,
         start_ms: int | None = None,
-        observe: bool = True,
-        observe_inner: bool = False,
+        observe: Observe = Observe.OUTSIDE_PARTITIONS,
         base_bytes: int | None = None,
     ) -> None:
         self._plan = plan
         self._start_ms = start_ms
-        self._observe, self._observe_inner = observe, observe_inner
+        self._observe = observe
         self._base_bytes = base_bytes
         self._folded_bytes = 0
         self._base: Bytes | None = None
@@ -47,18 +46,12 @@ class InProcessExecutor:
 
     def _fresh(self) -> ColumnarExecutor | ReferenceExecutor:
         try:
-            return ColumnarExecutor(
-                self._plan, start_ms=self._start_ms, observe=self._observe,
-                observe_inner=self._observe_inner,
-            )  # fmt: skip
+            return ColumnarExecutor(self._plan, start_ms=self._start_ms, observe=self._observe)
         except NotColumnar:
             return self._reference()
 
     def _reference(self) -> ReferenceExecutor:
-        return ReferenceExecutor(
-            self._plan, start_ms=self._start_ms, observe=self._observe,
-            observe_inner=self._observe_inner,
-        )  # fmt: skip
+        return ReferenceExecutor(self._plan, start_ms=self._start_ms, observe=self._observe)
 
     @property
     def is_columnar(self) -> bool:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from lockstep.execute.contract import Executor, QueryWork
-from lockstep.execute.observe import Observation
+from lockstep.execute.observe import Observation, Observe
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX, ReferenceExecutor
 from lockstep.operators.state import Sink
 from lockstep.plan import AppPlan
@@ -30,8 +30,7 @@ def open_local(
     *,
     start_ms: int | None = None,
     dedup_ids_max: int = DEDUP_IDS_MAX,
-    observe: bool = False,
-    observe_inner: bool = False,
+    observe: Observe = Observe.NOTHING,
     columnar: bool = True,
     shard: tuple[int, int] = (0, 1),
 ) -> LocalExecutor:
@@ -47,10 +46,8 @@ def open_local(
                 start_ms=start_ms,
                 dedup_ids_max=dedup_ids_max,
                 observe=observe,
-                observe_inner=observe_inner,
                 shard=Shard(*shard) if shard[1] > 1 else None,
             )
     return ReferenceExecutor(
-        plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe,
-        observe_inner=observe_inner, undoes=False,
-    )  # fmt: skip
+        plan, start_ms=start_ms, dedup_ids_max=dedup_ids_max, observe=observe, undoes=False
+    )

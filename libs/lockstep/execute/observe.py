@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 from lockstep.events import Event
+
+
+class Observe(IntEnum):
+    """What an executor keeps for `take_observations`: of each stream and query every chunk."""
+
+    NOTHING = 0
+    OUTSIDE_PARTITIONS = 1
+    ALL = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from lockstep.events.outputs import OutputColumns, in_columns
 from lockstep.events.typed import from_msgpack
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.in_process import InProcessExecutor
+from lockstep.execute.observe import Observe
 from lockstep.execute.sends import SendMemory
 from lockstep.execute.sieve import Sieved, sieve
 from lockstep.fleet.asking import asking_of
@@ -143,7 +144,7 @@ class Part:
 
 
 def _executor(plan: AppPlan) -> InProcessExecutor:
-    return InProcessExecutor(plan, observe=False, base_bytes=BASE_BYTES)
+    return InProcessExecutor(plan, observe=Observe.NOTHING, base_bytes=BASE_BYTES)
 
 
 def _given(result: SliceResult, plan: AppPlan) -> tuple[list[OutputColumns], int]:

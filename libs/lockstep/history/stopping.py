@@ -14,7 +14,7 @@ from lockstep.archive.reading import InputReader
 from lockstep.events import Event, EventsRecord, WriteRecord
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.in_process import InProcessExecutor
-from lockstep.execute.observe import Observation, StreamChunk
+from lockstep.execute.observe import Observation, Observe, StreamChunk
 from lockstep.history.backtest import Wanted, logs_of, span_of, tasks_of
 from lockstep.history.errors import HistoryError
 from lockstep.history.folding import BASE_BYTES, Task, begin, sieved_slices
@@ -125,14 +125,18 @@ class _Course:
     def __init__(self, task: Task, plan: AppPlan) -> None:
         self.task = task
         self._plan = plan
-        self.executor = InProcessExecutor(plan, observe=True, base_bytes=BASE_BYTES)
+        self.executor = InProcessExecutor(
+            plan, observe=Observe.OUTSIDE_PARTITIONS, base_bytes=BASE_BYTES
+        )
         self.events = 0
         self.entry: EncodedEntry | None = None
         self.gave: Sequence[Gave] = ()
 
     def to_the_end(self) -> None:
         """Of the span."""
-        self.executor = InProcessExecutor(self._plan, observe=False, base_bytes=BASE_BYTES)
+        self.executor = InProcessExecutor(
+            self._plan, observe=Observe.NOTHING, base_bytes=BASE_BYTES
+        )
         for sieved, _ in sieved_slices(self.task, self._plan):
             self._fold(sieved.entries)
 

@@ -8,6 +8,7 @@ from functools import partial
 from pkgutil import resolve_name
 from typing import Final
 
+from lockstep.execute.observe import Observe
 from lockstep.plan import AppPlan
 from lockstep.plan.fleet import FleetPlan
 from lockstep.testing.observed import ObservedExecutor
@@ -23,19 +24,19 @@ _FLEET: Final = "lockstep.testing.observed_fleet:ObservedFleet"
 
 
 def open_executor(
-    executor: str, plan: AppPlan, start_ms: int, *, inner: bool = False
+    executor: str, plan: AppPlan, start_ms: int, observe: Observe = Observe.OUTSIDE_PARTITIONS
 ) -> ObservedExecutor:
-    """The executor of that name, observed; with `inner` also the queries in partitions. ValueError
+    """The executor of that name, observed. ValueError
     for a name that is none."""
     place = EXECUTORS.get(executor)
     if place is None:
         known = ", ".join(map(repr, EXECUTORS))
         raise ValueError(f"there is no executor {executor!r}: use one of {known}")
     make: Callable[..., ObservedExecutor] = resolve_name(place)
-    return make(plan, start_ms=start_ms, observe=True, observe_inner=inner)
+    return make(plan, start_ms=start_ms, observe=observe)
 
 
 def open_fleet(executor: str, fleet: FleetPlan, start_ms: int) -> ObservedExecutor:
     """The same for an app in several partitions."""
     make: Callable[..., ObservedExecutor] = resolve_name(_FLEET)
-    return make(fleet, partial(open_executor, executor, start_ms=start_ms, inner=True))
+    return make(fleet, partial(open_executor, executor, start_ms=start_ms, observe=Observe.ALL))

@@ -24,6 +24,7 @@ from lockstep.cli.command import app as command
 from lockstep.events import EventsRecord, InputEvent, OutputRecord, UnavailableError
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.in_process import InProcessExecutor
+from lockstep.execute.observe import Observe
 from lockstep.execute.spark.bulk import QueryRefusedError, run_tasks
 from lockstep.execute.spark.session import SparkOptions
 from lockstep.execute.spark.streamed import Streamed
@@ -64,7 +65,7 @@ def written(place: Place, batch: int = 10) -> Place:
     into = SideArchive(place, logs, INPUT)
     for start in range(0, 100, batch):
         into.write(rows_of(entries[start : start + batch]))
-    rows = InProcessExecutor(plan, observe=False).run_encoded(entries).rows
+    rows = InProcessExecutor(plan, observe=Observe.NOTHING).run_encoded(entries).rows
     record_out = OutputRecord(1, rows)
     SideArchive(place, logs, OUTPUT).write(published_rows([Published(1, record_out)], 0))
     return place

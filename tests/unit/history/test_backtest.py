@@ -17,6 +17,7 @@ from lockstep.archive.rows_out import Published, published_rows
 from lockstep.events import EventsRecord, InputEvent, OutputRecord, TickRecord, WriteRecord
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.in_process import InProcessExecutor
+from lockstep.execute.observe import Observe
 from lockstep.history.backtest import Report, Wanted, backtest, run_here
 from lockstep.history.errors import HistoryError
 from lockstep.history.folding import linked
@@ -66,7 +67,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     writes beside it, under a name of its own."""
     found = entries()
     place, logs = Place(str(tmp_path_factory.mktemp("archive"))), Logs("Sums", 5)
-    live = InProcessExecutor(plan_of(TEXT), observe=False)
+    live = InProcessExecutor(plan_of(TEXT), observe=Observe.NOTHING)
     out = SideArchive(place, logs, OUTPUT)
     slices = (found[start : start + 7] for start in range(0, len(found), 7))
     given = [

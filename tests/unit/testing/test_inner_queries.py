@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
-from lockstep.execute.observe import Observation, QueryChunk
+from lockstep.execute.observe import Observation, Observe, QueryChunk
 from lockstep.plan import plan_of
 from lockstep.testing.opening import open_executor
 
@@ -56,10 +56,10 @@ def log() -> list[LogEntry]:
     return [*entries, LogEntry(40, TickRecord(2_000))]
 
 
-def seen(text: str, executor: str, *, inner: bool, cut: int = 40) -> list[Observation]:
+def seen(text: str, executor: str, observe: Observe, cut: int = 40) -> list[Observation]:
     """All that is observed; the log is folded in slices of `cut` records."""
     entries, plan = log(), plan_of(text)
-    made = open_executor(executor, plan, 0, inner=inner)
+    made = open_executor(executor, plan, 0, observe)
     for at in range(0, len(entries), cut):
         made.run_slice(entries[at : at + cut])
     found = made.take_observations()
@@ -71,12 +71,12 @@ def seen(text: str, executor: str, *, inner: bool, cut: int = 40) -> list[Observ
 def test_columns_tell_what_the_reference_tells(name: str) -> None:
     """In one slice, record by record, and not without being asked."""
     text = APP.format(queries=f"@info(name='first') {QUERIES[name]}")
-    meant = seen(text, "reference", inner=True)
+    meant = seen(text, "reference", Observe.ALL)
     assert any(isinstance(each, QueryChunk) and each.current for each in meant)
-    assert seen(text, "columnar", inner=True) == meant
-    assert seen(text, "columnar", inner=True, cut=1) == meant
+    assert seen(text, "columnar", Observe.ALL) == meant
+    assert seen(text, "columnar", Observe.ALL, cut=1) == meant
     for executor in ("reference", "columnar"):
-        outer = seen(text, executor, inner=False)
+        outer = seen(text, executor, Observe.OUTSIDE_PARTITIONS)
         assert not [each for each in outer if isinstance(each, QueryChunk)]
 
 
@@ -85,4 +85,4 @@ def test_so_does_spark() -> None:
     """From its workers: of columns, and of what has no columnar form."""
     for name in ("a pattern", "one without a columnar form"):
         text = APP.format(queries=f"@info(name='first') {QUERIES[name]}")
-        assert seen(text, "spark", inner=True, cut=7) == seen(text, "reference", inner=True)
+        assert seen(text, "spark", Observe.ALL, cut=7) == seen(text, "reference", Observe.ALL)

@@ -36,7 +36,7 @@ from lockstep.execute.contract import QueryWork, SliceResult
 from lockstep.execute.encoding import encoded
 from lockstep.execute.following import joined_results
 from lockstep.execute.made import EntriesTogether
-from lockstep.execute.observe import Observation
+from lockstep.execute.observe import Observation, Observe
 from lockstep.execute.reference.deduplication import SeenIds
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX, ReferenceExecutor
 from lockstep.execute.reference.writes import AppliedWrites
@@ -88,8 +88,7 @@ class ColumnarExecutor:
         *,
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
-        observe: bool = False,
-        observe_inner: bool = False,
+        observe: Observe = Observe.NOTHING,
         shard: Shard | None = None,
     ) -> None:
         self.plan = plan
@@ -97,18 +96,17 @@ class ColumnarExecutor:
         self._start_ms = start_ms
         self._dedup_ids_max = dedup_ids_max
         self._defaults = fresh_states(plan)
-        self._observer = Observer(plan, inner=observe_inner) if observe else None
-        self._observe_inner = observe_inner
+        self._observe = observe
+        self._observer = Observer(plan, observe) if observe else None
         self._plain: frozenset[str] = frozenset()
         self._rounds = True
         self._renew()
 
     def _renew(self) -> None:
         self._pool = StringPool()
-        observe = self._observer is not None
         self.lowering: Lowering = lower(
-            self.plan, self._pool, self._defaults, observe=observe,
-            observe_inner=self._observe_inner, plain=self._plain, rounds=self._rounds,
+            self.plan, self._pool, self._defaults,
+            observe=self._observe, plain=self._plain, rounds=self._rounds,
         )  # fmt: skip
         if not self.lowering.is_columnar:
             raise NotColumnar("; ".join(self.lowering.reasons))
@@ -239,7 +237,7 @@ class ColumnarExecutor:
             self.plan,
             start_ms=self._start_ms,
             dedup_ids_max=self._dedup_ids_max,
-            observe=self._observer is not None,
+            observe=self._observe,
             undoes=False,
         )
         pieces = state.Pieces()

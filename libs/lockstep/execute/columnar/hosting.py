@@ -22,6 +22,7 @@ from lockstep.execute.columnar.sharing import (
     followers_of,
     touched,
 )
+from lockstep.execute.observe import Observe
 from lockstep.plan import AppPlan
 from lockstep.tables.columns import TableUnit
 
@@ -43,8 +44,7 @@ class Hosting:
     parts: Parts
     refused: dict[Item, str]
     seconds: dict[Item, Callable[[], Unit | None]] = field(default_factory=dict)
-    observe: bool = False
-    observe_inner: bool = False
+    observe: Observe = Observe.NOTHING
     rounds: bool = True
     exchanged: set[Item] = field(default_factory=set)
     _together: Together = field(default_factory=Together)
@@ -234,10 +234,7 @@ class Hosting:
                 if item in items
             }
             own = members(self.plan, sorted(items))
-            found = HostedQueries(
-                self.plan, own, observe=self.observe, observe_inner=self.observe_inner,
-                shared=shared,
-            )  # fmt: skip
+            found = HostedQueries(self.plan, own, observe=self.observe, shared=shared)
             self._hosted[items] = found
         return found
 

@@ -21,6 +21,7 @@ from lockstep.execute.columnar.hosted.window_rule import HOSTED_WINDOWS
 from lockstep.execute.columnar.hosting import Hosting, Parts
 from lockstep.execute.columnar.rules import RULES, Site
 from lockstep.execute.columnar.sharing import Item, definitions_of, touched
+from lockstep.execute.observe import Observe
 from lockstep.expressions.columns import Compiler
 from lockstep.partitions.columns import Broadcast, Ranges, Router
 from lockstep.plan import AppPlan, PartitionNode, QueryNode
@@ -65,14 +66,13 @@ def lower(
     pool: StringPool,
     defaults: Defaults,
     *,
-    observe: bool = False,
-    observe_inner: bool = False,
+    observe: Observe = Observe.NOTHING,
     plain: frozenset[str] = frozenset(),
     rounds: bool = True,
 ) -> Lowering:
-    """Lowers an app. `defaults` are the states of a fresh reference engine; `observe`: what runs on
-    the reference keeps what tests want to see, with `observe_inner` in partitions, too. Nothing is
-    foretold of the tables `plain`; `rounds`: circles of streams may go in rounds."""
+    """Lowers an app. `defaults` are the states of a fresh reference engine; `observe`: what
+    queries on the reference keep for tests. Nothing is foretold of the tables `plain`; `rounds`:
+    circles of streams may go in rounds."""
     parts: Parts = {}
     refused: dict[Item, str] = {}
     seconds: dict[Item, Callable[[], Unit | None]] = {}
@@ -107,14 +107,13 @@ def lower(
         chosen = tuple(_aggregation(name, refused) for name in aggregations)
         return Lowering((), tuple(choices), refusals, tuple(reasons), chosen)
     foretold = foretell(plan, parts, tables, plain)
-    hosting = Hosting(plan, parts, refused, seconds, observe, observe_inner, rounds)
+    hosting = Hosting(plan, parts, refused, seconds, observe, rounds)
     in_order = hosting.parts_in_order()
     unkept = {name for name in foretold if not _is_kept(name, tables[name], hosting)}
     if unkept := unkept | (asked - foretold.keys()):
         # The reference makes their writes as they come, so they have to come as they are.
         return lower(
-            plan, pool, defaults, observe=observe, observe_inner=observe_inner,
-            plain=plain | unkept, rounds=rounds,
+            plan, pool, defaults, observe=observe, plain=plain | unkept, rounds=rounds
         )  # fmt: skip
     closed = frozenset[str]().union(*foretold.values())
     choices = [_chosen(choice, item, hosting) for choice, item in _by_item(plan, choices)]

@@ -12,17 +12,19 @@ from lockstep.columns.output import Output
 from lockstep.columns.units import Unit
 from lockstep.events import Event
 from lockstep.execute.columnar.hosted.engine import IN_FRONT, Observed
-from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.execute.observe import Observation, Observe, QueryChunk, StreamChunk
 from lockstep.plan import AppPlan, PartitionNode
 
 
 class Observer:
-    """Collects observations until they are taken. `inner`: of the queries in partitions, too."""
+    """Collects observations until they are taken."""
 
-    def __init__(self, plan: AppPlan, *, inner: bool = False) -> None:
+    def __init__(self, plan: AppPlan, observe: Observe) -> None:
         self._seen: list[Observation] = []
-        partitions = [node for node in plan.nodes if isinstance(node, PartitionNode)]
-        self._inner = {query.name for node in partitions for query in node.queries if inner}
+        self._inner: set[str] = set()
+        if observe is Observe.ALL:
+            partitions = [node for node in plan.nodes if isinstance(node, PartitionNode)]
+            self._inner = {query.name for node in partitions for query in node.queries}
 
     def slice(
         self,

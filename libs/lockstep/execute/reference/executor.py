@@ -12,7 +12,7 @@ from lockstep.events.bundles import Bundle
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import RowsOfColumns
 from lockstep.execute.contract import QueryWork, SliceResult, WriteOutcome
-from lockstep.execute.observe import Observation
+from lockstep.execute.observe import Observation, Observe
 from lockstep.execute.reference import on_demand, persistence
 from lockstep.execute.reference.assembly import open_engine
 from lockstep.execute.reference.deduplication import SeenIds
@@ -40,8 +40,7 @@ class ReferenceExecutor:
 
     `start_ms`: the wall time at which the app starts; None takes the clock of the first entry.
     `dedup_ids_max`: how many of the latest event ids are remembered to drop repeated events.
-    `observe`: keep every chunk of every stream and query for `take_observations`; `observe_inner`:
-    of the queries in partitions, too.
+    `observe`: what is kept for `take_observations`.
     `undoes`: what goes over a limit is undone here, from a snapshot and what was folded since; else
     `run_encoded` raises Poisoned, and the owner keeps what that takes.
     """
@@ -52,8 +51,7 @@ class ReferenceExecutor:
         *,
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
-        observe: bool = False,
-        observe_inner: bool = False,
+        observe: Observe = Observe.NOTHING,
         undoes: bool = True,
     ) -> None:
         deepen_recursion()
@@ -61,7 +59,7 @@ class ReferenceExecutor:
         self._past = _Past(self) if undoes else None
         self._start_ms = start_ms
         self._dedup_ids_max = dedup_ids_max
-        self._observe, self._observe_inner = observe, observe_inner
+        self._observe = observe
         self._renew()
 
     def _renew(self) -> None:
@@ -75,7 +73,7 @@ class ReferenceExecutor:
         self.engine = open_engine(self.plan, on_fault=self._outputs.fault)
         self._outputs.listen(self.engine)
         self._inputs = Inputs(self.engine, self._outputs, self._seen)
-        self.observer = Observer(self.engine, inner=self._observe_inner) if self._observe else None
+        self.observer = Observer(self.engine, self._observe) if self._observe else None
 
     # --- the contract --------------------------------------------------------------------------
 

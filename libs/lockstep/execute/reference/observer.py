@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockstep.events import Event
-from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.execute.observe import Observation, Observe, QueryChunk, StreamChunk
 from lockstep.execute.reference.engine import Engine
 from lockstep.operators.contract import EXPIRED, StreamEvent
 
@@ -17,15 +17,15 @@ def _events(chunk: list[StreamEvent], *, expired: bool) -> tuple[Event, ...]:
 
 
 class Observer:
-    """Collects observations until they are taken. `inner`: of the queries in partitions, too."""
+    """Collects observations until they are taken."""
 
-    def __init__(self, engine: Engine, *, inner: bool = False) -> None:
+    def __init__(self, engine: Engine, observe: Observe) -> None:
         self._seen: list[Observation] = []
         for name, junction in engine.junctions.items():
             self._listen_stream(junction, name)
         for name, query in engine.queries.items():
             self._listen_query(query, name)
-        if inner:
+        if observe is Observe.ALL:
             engine.on_inner_query = self._listen_query
 
     def _listen_stream(self, junction: object, name: str) -> None:

@@ -20,7 +20,7 @@ from lockstep.execute.encoding import encoded
 from lockstep.execute.following import joined_results
 from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.made import EntriesTogether
-from lockstep.execute.observe import Observation
+from lockstep.execute.observe import Observation, Observe
 from lockstep.execute.reference.executor import DEDUP_IDS_MAX
 from lockstep.execute.spark import wire
 from lockstep.execute.spark.asking import Rebuilt, Workers
@@ -68,8 +68,7 @@ class SparkExecutor:
         *,
         start_ms: int | None = None,
         dedup_ids_max: int = DEDUP_IDS_MAX,
-        observe: bool = False,
-        observe_inner: bool = False,
+        observe: Observe = Observe.NOTHING,
         columnar: bool = True,
         rehearsed: bool = False,
         shards: int = 1,
@@ -95,7 +94,6 @@ class SparkExecutor:
             limits(),
             memory_max_bytes,
             addresses.folder(),
-            observe_inner,
         )
         self._workers = Workers(
             app,

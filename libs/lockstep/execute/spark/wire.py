@@ -23,7 +23,7 @@ from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns
 from lockstep.execute.columnar.folding import Exported
 from lockstep.execute.columnar.joined_shards import joined_rows
 from lockstep.execute.contract import EventFault, SliceResult, WriteOutcome
-from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.execute.observe import Observation, Observe, QueryChunk, StreamChunk
 from lockstep.execute.spark import blocks
 from lockstep.execute.spark.blocks import Block
 from lockstep.execute.spark.location import Location
@@ -73,13 +73,12 @@ class App(msgspec.Struct, array_like=True, frozen=True):
     text: str
     start_ms: int | None
     dedup_ids_max: int
-    observe: bool
+    observe: Observe
     columnar: bool = True
     rehearsed: bool = False
     limits: Limits = Limits()
     memory_max_bytes: int = 0
     places: str = ""
-    observe_inner: bool = False
 
 
 class Base(msgspec.Struct, array_like=True, frozen=True):

@@ -152,7 +152,6 @@ def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> Lo
         start_ms=app.start_ms,
         dedup_ids_max=app.dedup_ids_max,
         observe=app.observe,
-        observe_inner=app.observe_inner,
         columnar=app.columnar,
         shard=(request.shard, request.shards),
     )

@@ -12,6 +12,7 @@ from lockstep.columns.units import States
 from lockstep.execute.columnar.hosted.clocks import keeps_time
 from lockstep.execute.columnar.hosted.queries import HostedQueries, Members
 from lockstep.execute.columnar.slices import Slice
+from lockstep.execute.observe import Observe
 from lockstep.plan import AppPlan, build
 from lockstep.plan.paths import query_path
 from lockstep.siddhiql import check
@@ -21,7 +22,7 @@ STREAM = "define stream S (i int);\n"
 
 
 def hosted(
-    text: str, *nodes: str, observe: bool = False, **others: frozenset[str]
+    text: str, *nodes: str, observe: Observe = Observe.NOTHING, **others: frozenset[str]
 ) -> HostedQueries:
     """Some queries of an app over STREAM, at its start."""
     plan = plan_of(text)
@@ -79,7 +80,7 @@ def test_its_timers_and_those_of_others_in_one_queue() -> None:
         "@info(name='a') from S#window.timeBatch(100) select count() as n insert into A;"
         "@info(name='b') from X select i insert into A2;"
     )
-    made = hosted(text, "a", "b", observe=True)
+    made = hosted(text, "a", "b", observe=Observe.OUTSIDE_PARTITIONS)
     stream = chunks([1], at=[100])
     clock = Moves(longs(0, 2), longs(100, 1000), False, 0)
     others = Chunks(
@@ -130,7 +131,7 @@ def test_state_goes_over(name: str) -> None:
     """With the timers that wait, into other hosted queries of the same members."""
     text = f"@info(name='{name}') from S#window.timeBatch(150) select i insert into A;"
     members = Members(frozenset({name}))
-    one, other = hosted(text, name), HostedQueries(plan_of(text), members, observe=False)
+    one, other = hosted(text, name), HostedQueries(plan_of(text), members, observe=Observe.NOTHING)
     stream = chunks([1])
     assert one.run({"S": stream}, slice_of(stream, moves(stream))) == {}
     states = States({})
@@ -182,7 +183,7 @@ def test_strings_and_nulls_go_through() -> None:
             "define stream S (s string, i int); @info(name='a') from S select s, i insert into A;"
         )
     )
-    made = HostedQueries(plan, Members(frozenset({"a"})), observe=False)
+    made = HostedQueries(plan, Members(frozenset({"a"})), observe=Observe.NOTHING)
     made.start(0)
     stream = Chunks(
         (from_values(STRING, ["x", None]), from_values(INT, [None, 2])),

@@ -12,6 +12,7 @@ from lockstep.execute.columnar.lowering import Choice, app_reasons, lower
 from lockstep.execute.columnar.observing import Observer
 from lockstep.execute.columnar.precompile import apps
 from lockstep.execute.columnar.rules import RULES
+from lockstep.execute.observe import Observe
 from lockstep.plan import plan_of
 from lockstep.testing import VirtualApp
 from tests.unit.side_by_side import reasons, rules
@@ -148,7 +149,7 @@ def test_observations_stand_in_the_order_of_the_reference() -> None:
         "StreamChunk",
         "StreamChunk",
     ]
-    assert Observer(plan_of(text)).take() == []
+    assert Observer(plan_of(text), Observe.ALL).take() == []
 
 
 def test_what_is_precompiled_runs_in_columns() -> None:

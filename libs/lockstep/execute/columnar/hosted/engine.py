@@ -15,7 +15,7 @@ from lockstep.columns.order import BEHIND, START
 from lockstep.columns.units import Timer
 from lockstep.events import Event, Operation
 from lockstep.execute.columnar.hosted.records import Records
-from lockstep.execute.observe import Observation, QueryChunk, StreamChunk
+from lockstep.execute.observe import Observation, Observe, QueryChunk, StreamChunk
 from lockstep.execute.reference.assembly import assemble
 from lockstep.execute.reference.engine import Engine
 from lockstep.execute.reference.junction import Junction
@@ -138,8 +138,7 @@ class HostedEngine(Engine):
         ranks: Mapping[str, int],
         records: Mapping[str, Records],
         *,
-        observe: bool,
-        observe_inner: bool = False,
+        observe: Observe,
     ) -> None:
         self.place = Place()
         self.receivers: dict[str, list[int]] = {}
@@ -153,7 +152,7 @@ class HostedEngine(Engine):
         if observe:
             for name, query in self.queries.items():
                 self._listen(query, name)
-            if observe_inner:
+            if observe is Observe.ALL:
                 self.on_inner_query = self._listen
         for name, table in self.tables.items():
             if name in records:

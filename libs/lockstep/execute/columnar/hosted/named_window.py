@@ -23,6 +23,7 @@ from lockstep.events import AttributeType, StreamSchema
 from lockstep.execute.columnar.hosted.engine import HostedEngine
 from lockstep.execute.columnar.hosted.queries import Members
 from lockstep.execute.columnar.hosted.window import HostedWindow
+from lockstep.execute.observe import Observe
 from lockstep.execute.reference.context import EngineContext
 from lockstep.named_windows.meaning import kinds_of
 from lockstep.plan import AppPlan, QueryNode
@@ -224,7 +225,7 @@ def _scope(definition: ast.WindowDefinition, schema: StreamSchema) -> Scope:
 
 def _hosted(plan: AppPlan, definition: ast.WindowDefinition, schema: StreamSchema) -> HostedWindow:
     ranks = ranks_of(plan)
-    engine = HostedEngine(Members(frozenset()).plan_of(plan), ranks, {}, observe=False)
+    engine = HostedEngine(Members(frozenset()).plan_of(plan), ranks, {}, observe=Observe.NOTHING)
     context = EngineContext(engine, f"window/{definition.name}")
     build_window(definition.window, _scope(definition, schema), schema, context)
     path = f"{context.path}/window"

@@ -28,6 +28,7 @@ from lockstep.execute.columnar.hosted.records import Records
 from lockstep.execute.columnar.hosted.tables import SharedTable
 from lockstep.execute.columnar.sharing import models_of
 from lockstep.execute.columnar.slices import Slice
+from lockstep.execute.observe import Observe
 from lockstep.operators import state
 from lockstep.operators.contract import StreamEvent
 from lockstep.plan import AppPlan
@@ -99,8 +100,7 @@ class HostedQueries:
         plan: AppPlan,
         members: Members,
         *,
-        observe: bool,
-        observe_inner: bool = False,
+        observe: Observe,
         shared: Mapping[TableUnit, Sequence[str]] | None = None,
     ) -> None:
         """`shared`: tables that queries in columns write, under these names, and read."""
@@ -114,9 +114,7 @@ class HostedQueries:
         self.writes = tuple(dict.fromkeys(name for name in [*written, *stored]))
         schemas = plan.checked.schemas
         self._records = {name: Records(schemas[name].types) for name in self.writes}
-        self._engine = HostedEngine(
-            part, ranks, self._records, observe=observe, observe_inner=observe_inner
-        )
+        self._engine = HostedEngine(part, ranks, self._records, observe=observe)
         self.shared = [
             SharedTable(unit, writers, self._engine) for unit, writers in (shared or {}).items()
         ]

@@ -12,6 +12,7 @@ from lockstep.execute.columnar.hosted.engine import HostedEngine
 from lockstep.execute.columnar.hosted.queries import Members
 from lockstep.execute.columnar.hosted.window import HostedWindow
 from lockstep.execute.columnar.hosted.window_query import HostedWindowQuery
+from lockstep.execute.observe import Observe
 from lockstep.execute.reference.context import EngineContext
 from lockstep.plan import QueryNode
 from lockstep.plan.ranks import ranks_of
@@ -44,7 +45,9 @@ def _window(
     node: QueryNode, site: Site, stream: CheckedStream, parts: Parts, *, resets: bool
 ) -> tuple[HostedWindow, str]:
     ranks = ranks_of(site.plan)
-    engine = HostedEngine(Members(frozenset()).plan_of(site.plan), ranks, {}, observe=False)
+    engine = HostedEngine(
+        Members(frozenset()).plan_of(site.plan), ranks, {}, observe=Observe.NOTHING
+    )
     context = EngineContext(engine, node.path)
     for index, checked in enumerate(stream.handlers):
         if isinstance(checked.handler, ast.WindowHandler):

@@ -13,6 +13,7 @@ from lockstep.events import Operation
 from lockstep.execute.columnar.hosted.engine import HostedEngine, Place
 from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.execute.columnar.hosted.records import Records
+from lockstep.execute.observe import Observe
 from lockstep.operators.contract import StreamEvent
 from lockstep.plan import plan_of
 from lockstep.plan.ranks import ranks_of
@@ -22,7 +23,7 @@ from tests.unit.columns.flows import INT, STRING, longs
 def engine(text: str, **records: Records) -> HostedEngine:
     """A whole app on an engine that has started at 0."""
     plan = plan_of(f"define stream S (i int); {text}")
-    made = HostedEngine(plan, ranks_of(plan), records, observe=False)
+    made = HostedEngine(plan, ranks_of(plan), records, observe=Observe.NOTHING)
     made.start(0)
     return made
 
