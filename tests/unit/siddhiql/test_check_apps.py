@@ -89,6 +89,7 @@ def test_equal_definitions_may_coincide() -> None:
         ("@app:aggTimeZone define stream S (a int);", ("is empty",)),
         ("@app:shardId(' ') define stream S (a int);", ("is empty",)),
         ("@app:tasks('0') define stream S (a int);", ("not '0'", "from 1 to 128")),
+        ("@app:tasks('00010000') define stream S (a int);", ("not '00010000'", "from 1 to 128")),
         ("@app:tasks('two') define stream S (a int);", ("not 'two'", "from 1 to 128")),
         ("@app:tasks define stream S (a int);", ("is empty",)),
         ("@app:tasks('1') @app:tasks('2') define stream S (a int);", ("stands twice",)),

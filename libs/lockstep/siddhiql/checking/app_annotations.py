@@ -132,7 +132,8 @@ def _number_of(annotations: Mapping[str, ast.Annotation], name: str) -> int | No
 def _number(name: str, annotation: ast.Annotation) -> int:
     what, most = _NUMBERS[name]
     text = value_of(annotation)
-    if not (text.isdecimal() and 1 <= int(text[:4]) <= most):
+    # Python reads no number of thousands of digits.
+    if not (text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
         raise positioned(
             annotation.at,
             f"@app:{name} must be a number of {what}, not {text!r}",
