@@ -7,13 +7,14 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
 from lockstep.events import LogEntry
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions, close_slices
+from lockstep.execute.spark import Rebuilt, SparkExecutor, SparkOptions, close_slices, open_slices
 from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, MIXED, cut, log, rows_of
 from tests.integration.spark.standalone import EXECUTOR_MEMORY, QUICK_JVM, StandaloneCluster
@@ -32,7 +33,11 @@ def options(spark_env: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             master=cluster.master,
             executor_memory=EXECUTOR_MEMORY,
             cluster_max_cores=2,
-            settings=(("spark.executor.extraJavaOptions", QUICK_JVM),),
+            settings=(
+                ("spark.executor.extraJavaOptions", QUICK_JVM),
+                # Spark tells of tasks when they begin and end, and not ten times a second.
+                ("spark.ui.liveUpdate.period", "0"),
+            ),
         )
         close_slices()
 
@@ -51,9 +56,15 @@ def make(options: SparkOptions, rebuilt: list[Rebuilt]) -> Iterator[Make]:
     """Makes executors that are closed after the test."""
     made: list[SparkExecutor] = []
 
-    def make_executor(text: str, shards: int = 1) -> SparkExecutor:
+    def make_executor(text: str, shards: int = 1, tasks_max: int | None = None) -> SparkExecutor:
         made.append(
-            SparkExecutor(plan_of(text), shards=shards, options=options, on_rebuilt=rebuilt.append)
+            SparkExecutor(
+                plan_of(text),
+                shards=shards,
+                options=options,
+                on_rebuilt=rebuilt.append,
+                tasks_max=tasks_max,
+            )
         )
         return made[-1]
 
@@ -153,3 +164,25 @@ def test_shards_lose_a_machine(make: Make) -> None:
     assert rows == rows_of(ReferenceExecutor(plan_of(KEYED)), [entries])
     assert executor.locations[1].executor_pid != before[1].executor_pid
     assert executor.rebuilds >= 1
+
+
+def most_tasks(executors: Sequence[SparkExecutor], options: SparkOptions) -> int:
+    """The most tasks that Spark had at a time while all of these folded the same log."""
+    entries = log(40, per_record=600)
+    tracker = open_slices(options).context.statusTracker()
+    found = 0
+    with ThreadPoolExecutor(len(executors)) as threads:
+        folding = [threads.submit(rows_of, each, cut(entries, 4)) for each in executors]
+        while wait(folding, timeout=0.005).not_done:
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            found = max(found, sum(stage.numActiveTasks for stage in stages if stage is not None))
+    for each in folding:
+        assert each.result() == folding[0].result()
+    return found
+
+
+def test_a_limited_app_has_one_task_at_a_time(make: Make, options: SparkOptions) -> None:
+    """Two partitions of an app keep both machines busy, and one of them if the app is limited."""
+    assert most_tasks([make(KEYED), make(KEYED)], options) == 2
+    limited = [make(KEYED, tasks_max=1), make(KEYED, tasks_max=1)]
+    assert most_tasks(limited, options) == 1
