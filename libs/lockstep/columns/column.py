@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lockstep.columns.texts import numbered
+from lockstep.columns.texts import FEW, numbered, numbered_few
 from lockstep.events import AttributeType, InvalidEventError
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.events.objects import decode_object, encode_object
@@ -169,6 +169,10 @@ class Strings(Column):
 
     def _encode(self) -> None:
         assert self._arrow is not None
+        if len(self._arrow) <= FEW:
+            self._codes, texts = numbered_few(self._arrow)
+            self._words = Words(texts or [""])
+            return
         self._codes, words = numbered(self._arrow)
         self._words = Words(arrow=words) if len(words) else Words([""])
 

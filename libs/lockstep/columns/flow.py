@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.columns.chunks import Chunks, Offsets
+from lockstep.columns.chunks import Chunks, Offsets, lengths_of
 from lockstep.columns.column import Column, Index, Mask
 from lockstep.columns.frame import Rows, Times
 from lockstep.columns.held import HeldRows
@@ -54,7 +54,7 @@ class Flow:
         """The chunk of each event."""
         if self.count == len(self):
             return np.arange(self.count, dtype=np.int64)
-        return np.repeat(np.arange(self.count, dtype=np.int64), np.diff(self.offsets))
+        return np.repeat(np.arange(self.count, dtype=np.int64), lengths_of(self.offsets))
 
     def kinds(self) -> Kinds:
         """The kind of each event."""
@@ -146,8 +146,6 @@ def _at(values: Any, index: Index | None) -> Any:
     return values if values is None or index is None else values[index]
 
 
-def passing(source: Chunks) -> Flow:
-    """The flow of a query without a window."""
-    return Flow(
-        source, source.starts, source.order, source.now, kind=source.kinds, keys=source.keys
-    )
+def passing(source: Chunks, order: Order) -> Flow:
+    """The flow of a query without a window, its chunks at these places."""
+    return Flow(source, source.starts, order, source.now, kind=source.kinds, keys=source.keys)

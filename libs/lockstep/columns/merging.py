@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.columns import order_kernel as kernel
-from lockstep.columns.chunks import Chunks, joined_orders, offsets_of
+from lockstep.columns.chunks import Chunks, joined_orders, lengths_of, offsets_of
 from lockstep.columns.column import Index, concat
 from lockstep.columns.compiled import plain
 from lockstep.columns.lazy import LazyColumns
@@ -26,7 +26,7 @@ def merge(streams: Sequence[Chunks]) -> Chunks:
     columns = LazyColumns(
         len(streams[0].columns), lambda i: concat([stream.columns[i] for stream in streams])
     )
-    lengths = np.concatenate([np.diff(stream.starts) for stream in streams])
+    lengths = np.concatenate([lengths_of(stream.starts) for stream in streams])
     starts = offsets_of(lengths)
     whole = Chunks(
         columns,

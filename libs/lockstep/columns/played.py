@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.chunks import Chunks, joined_orders, spread
+from lockstep.columns.chunks import Chunks, joined_orders, lengths_of, spread
 from lockstep.columns.column import Longs
 from lockstep.columns.merging import merged
 from lockstep.columns.order import START, Order
@@ -70,7 +70,7 @@ def play(streams: Sequence[Chunks], place: int) -> Played:
         return Played(streams, zeros, rows, only.chunk_of, only.times, order, only.now, only.keys)
     orders = [chunks.order.below(place) for chunks in streams]
     arranged = merged(orders)
-    starts = np.append(0, np.cumsum(np.concatenate([np.diff(c.starts) for c in streams])))
+    starts = np.append(0, np.cumsum(np.concatenate([lengths_of(c.starts) for c in streams])))
     index, offsets = spread(starts, arranged)
     stream = np.repeat(np.arange(len(streams)), [len(c) for c in streams])
     row = np.concatenate([np.arange(len(c), dtype=np.int64) for c in streams])
@@ -81,7 +81,7 @@ def play(streams: Sequence[Chunks], place: int) -> Played:
         streams,
         stream[index],
         row[index],
-        np.repeat(np.arange(len(arranged), dtype=np.int64), np.diff(offsets)),
+        np.repeat(np.arange(len(arranged), dtype=np.int64), lengths_of(offsets)),
         np.concatenate([c.times for c in streams])[index],
         joined_orders(orders).take(arranged),
         np.concatenate([c.now for c in streams])[arranged],

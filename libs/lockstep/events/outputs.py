@@ -101,6 +101,8 @@ class OutputColumns:
     @property
     def ascends(self) -> bool:
         """No identity stands twice or before a smaller one."""
+        if len(self) < 2:
+            return True
         later = np.diff(self.positions)
         return bool(((later > 0) | ((later == 0) & (np.diff(self.ordinals) > 0))).all())
 
@@ -215,12 +217,16 @@ def last_id(rows: Sequence[OutputRow]) -> OutputId:
 
 def firsts_within(positions: Longs) -> Longs:
     """Where the first of equal positions stand, which stand side by side."""
-    return np.flatnonzero(np.append(True, positions[1:] != positions[:-1])[: len(positions)])
+    is_first = np.ones(len(positions), np.bool_)
+    np.not_equal(positions[1:], positions[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
 
 
 def numbers_within(positions: Longs) -> Longs:
     """0, 1, 2 … among equal positions, which stand side by side."""
     firsts = firsts_within(positions)
+    if len(firsts) == len(positions):
+        return np.zeros(len(positions), np.int64)
     lengths = np.diff(np.append(firsts, len(positions)))
     return np.arange(len(positions), dtype=np.int64) - np.repeat(firsts, lengths)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lockstep.columns.chunks import Chunks, empty, joined_orders, spread
+from lockstep.columns.chunks import Chunks, empty, joined_orders, lengths_of, spread
 from lockstep.columns.column import Array, Index, Mask, Unfit
 from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.keys import Ids, partition_names
@@ -164,7 +164,7 @@ class Broadcast:
         counts = np.full(chunks.count, there, np.int64)
         if when is not None:
             counts += counts_before(when, chunks.order.below(self.place, 0))
-        if int(counts @ np.diff(chunks.starts)) > MAX_COPIES:
+        if int(counts @ lengths_of(chunks.starts)) > MAX_COPIES:
             raise Unfit(f"{self.name}: more than {MAX_COPIES:,} copies for its instances")
         source = np.repeat(np.arange(chunks.count, dtype=np.int64), counts)
         events, starts = spread(chunks.starts, source)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.chunks import Chunks
+from lockstep.columns.chunks import Chunks, lengths_of
 from lockstep.columns.column import Column, Index, concat, from_values
 from lockstep.columns.flow import Kinds
 from lockstep.columns.keys import Ids, KeySpace, encoded
@@ -64,7 +64,7 @@ class Limited:
     @property
     def lengths(self) -> Index:
         """How many rows are in each chunk."""
-        return np.diff(self.chunks.starts)
+        return lengths_of(self.chunks.starts)
 
     @property
     def realms(self) -> Index:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lockstep.aggregators.accumulators import Feed, Leaves
 from lockstep.aggregators.by_meaning import AggregatesByMeaning
 from lockstep.aggregators.columns import Aggregates
-from lockstep.columns.chunks import Chunks, offsets_of
+from lockstep.columns.chunks import Chunks, lengths_of, offsets_of
 from lockstep.columns.column import Column, Index, Mask
 from lockstep.columns.compiled import plain
 from lockstep.columns.flow import CURRENT, EXPIRED, RESET, Flow, Kinds
@@ -388,7 +388,7 @@ class SelectorOperator:
         elif self.wanted == ALL_KINDS and flow.kind is not None:
             kinds = flow.kind if index is None else flow.kind[index]
         groups = group if group is None or index is None else group[index]
-        counts = np.diff(flow.offsets) if lengths is None else lengths
+        counts = lengths_of(flow.offsets) if lengths is None else lengths
         if self._ordering.is_active:
             chunk_of = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
             arranged = self._ordering.arrange(frame, chunk_of, kinds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -114,9 +113,8 @@ class StreamQuery:
         elif chunks.keys is not None and len(chunks.keys):
             groups.realms = max(groups.realms, int(chunks.keys.max()) + 1)
         if self._window is None:
-            flow = passing(chunks)
-            below = replace(flow, order=flow.order.below(self.place, 0))
-            return below, ids if self._grouped else None
+            flow = passing(chunks, chunks.order.below(self.place, 0))
+            return flow, ids if self._grouped else None
         flow = self._window.flow(Step(chunks, ids, moves, self.place, self._by_place))
         if not self._grouped:
             return flow, None

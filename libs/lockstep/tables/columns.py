@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.columns.chunks import Chunks, joined_orders, spread
+from lockstep.columns.chunks import Chunks, joined_orders, lengths_of, spread
 from lockstep.columns.column import Column, Mask, from_values
 from lockstep.columns.frame import Frame
 from lockstep.columns.merging import merged
@@ -66,7 +66,7 @@ class Arrived:
         if all(each.is_single for each in chunks):
             index, orders = arranged, [each.order for each in chunks]
         else:
-            lengths = np.concatenate([np.diff(each.starts) for each in chunks])
+            lengths = np.concatenate([lengths_of(each.starts) for each in chunks])
             index, _ = spread(np.append(0, np.cumsum(lengths)).astype(np.int64), arranged)
             orders = [each.order.take(each.chunk_of) for each in chunks]
         order = joined_orders(orders)

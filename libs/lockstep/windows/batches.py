@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.columns.chunks import lengths_of
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
 from lockstep.columns.flow import Flow
@@ -100,7 +101,7 @@ class Batches:
         """The flow of what a kernel `made`: kinds, places and the offsets of the chunks."""
         kind, place, offsets = made
         row = np.full(len(kind), -1, np.int64)
-        times = np.repeat(time, np.diff(offsets))
+        times = np.repeat(time, lengths_of(offsets))
         keys = None if step.chunks.keys is None else realms
         return Flow(step.chunks, offsets, order, now, row, kind, place, times, self.held, keys)
 

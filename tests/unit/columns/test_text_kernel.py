@@ -51,6 +51,16 @@ def test_all_others_are_numbered_by_arrow(words: list[str]) -> None:
     _is_as_arrow_has_it(given)
 
 
+@pytest.mark.parametrize("words", [*_FEW.values(), *_OTHERS.values(), [], [None], [None, "b"]])
+def test_a_few_texts_are_numbered_as_many(words: list[str | None]) -> None:
+    """By Python: the same codes, and the same texts."""
+    given = pa.array(words, pa.string())
+    codes, found = texts.numbered_few(given)
+    encoded = given.dictionary_encode()
+    assert found == encoded.dictionary.to_pylist()
+    assert codes.tolist() == encoded.indices.fill_null(0).to_pylist()
+
+
 def test_texts_in_memory_that_nobody_may_change_are_numbered_by_the_kernel() -> None:
     """As those are that another process has written."""
     made = pa.array([f"SYM{n % 100}" for n in range(2 * texts.MANY)], pa.string())

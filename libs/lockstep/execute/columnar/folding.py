@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lockstep.clock import stopwatch_ns
-from lockstep.columns.chunks import Chunks, offsets_of, spread
+from lockstep.columns.chunks import Chunks, lengths_of, offsets_of, spread
 from lockstep.columns.column import Suspected
 from lockstep.columns.merging import merge, merged
 from lockstep.columns.order import Order
@@ -65,6 +65,8 @@ class Folding:
         self.work = Work()
         self._units = [unit for unit in units if not isinstance(unit, HostedQueries)]
         self._hosted = [unit for unit in units if isinstance(unit, HostedQueries)]
+        # To find that out takes longer than most of what a small slice does.
+        self._started = [unit for unit in self._units if isinstance(unit, Started)]
         self._groups = grouped(units)
         self._circling = {
             name for hosted in self._hosted for name in hosted.writes if name in hosted.reads
@@ -152,10 +154,10 @@ class Folding:
             return []
         chunks = [streams[name] for name in names]
         owner = np.repeat(np.arange(len(chunks)), [each.count for each in chunks])
-        lengths, moments = np.diff(chunks[0].starts), chunks[0].order.moments
+        lengths, moments = lengths_of(chunks[0].starts), chunks[0].order.moments
         arranged = None
         if len(chunks) > 1:
-            lengths = np.concatenate([np.diff(each.starts) for each in chunks])
+            lengths = np.concatenate([lengths_of(each.starts) for each in chunks])
             moments = np.concatenate([each.order.moments for each in chunks])
             arranged = merged([each.order for each in chunks])
         of_chunks = found.positions_at(moments)
@@ -173,7 +175,7 @@ class Folding:
             if chunk_numbers is not None and channels[i]:
                 places = _places(each, found, chunk_numbers[owner == i])
             columns = OutputColumns(name, *ids, batch, operations.get(name), places)
-            exported.append(Exported(columns, each.order, np.diff(each.starts)))
+            exported.append(Exported(columns, each.order, lengths_of(each.starts)))
         return exported
 
     def settle(self, pool: StringPool) -> None:
@@ -188,7 +190,7 @@ class Folding:
     def due_ms(self, *, is_playback: bool) -> int | None:
         """The wall time at which a tick is due."""
         due = [hosted.next_due_ms() for hosted in self._hosted]
-        due += [unit.wall_due_ms() for unit in self._units if isinstance(unit, Started)]
+        due += [unit.wall_due_ms() for unit in self._started]
         if not is_playback:
             due += [unit.due_ms() for unit in self._units]
         return min((each for each in due if each is not None), default=None)
@@ -221,7 +223,7 @@ class _Streams:
             return
         every = np.concatenate([each.order.moments for each in parts])
         moments, number = np.unique(every, return_inverse=True)
-        lengths = np.concatenate([np.diff(each.starts) for each in parts])
+        lengths = np.concatenate([lengths_of(each.starts) for each in parts])
         rows = np.bincount(number, weights=lengths)
         if (rows > self._found.moves.most_rows(moments)).any():
             raise Suspected(f"many rows of one event in {name}")

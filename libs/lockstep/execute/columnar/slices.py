@@ -41,6 +41,8 @@ class Slice:
 
     def positions_at(self, moments: Longs) -> Longs:
         """The log positions of moments."""
+        if len(self.positions) == 1:
+            return np.repeat(self.positions, len(moments))
         if len(moments) > len(self.firsts) and (moments[1:] >= moments[:-1]).all():
             # What the app's start brings belongs to the first position.
             ends = np.append(np.searchsorted(moments, self.firsts[1:]), len(moments))
@@ -200,7 +202,8 @@ def _add_together(reading: _Reading, records: Together, begin: int) -> Longs:
     times = plain_array(times, np.int64)
     bounds = records.bounds
     if turns is None:
-        begins = begins_of(records.streams, rows)
+        is_one = len(records.batches) == 1
+        begins = offsets_of(rows)[:-1] if is_one else begins_of(records.streams, rows)
         moments, now = _laid(reading, records, firsts, begins, times, clocks)
     for number, (stream, batches) in enumerate(records.batches.items()):
         own = slice(bounds[number], bounds[number + 1])
@@ -414,7 +417,7 @@ def _columns(batches: Sequence[pa.RecordBatch], schema: StreamSchema) -> LazyCol
     """The columns of all batches, one behind the other."""
     types, first = schema.types, batches[0].schema
     # Records that say their names and others that do not, or some with ids, are no one table.
-    is_one = all(batch.schema.equals(first) for batch in batches)
+    is_one = len(batches) > 1 and all(batch.schema.equals(first) for batch in batches)
     table = pa.Table.from_batches(batches) if is_one else None
 
     def column(i: int) -> Column:

@@ -32,6 +32,8 @@ POLL_S: Final = 0.05
 """How soon it shows that a job has ended before its task called."""
 HANG_UP_S: Final = 5.0
 _LENGTH: Final = struct.Struct("!Q")
+_WHOLE_BYTES: Final = 16 * 1024
+"""A frame so short goes, and comes, together with its length."""
 _PEER: Final = struct.Struct("3i")
 """Process, user and group."""
 
@@ -220,30 +222,43 @@ def _is_ours(line: socket.socket) -> bool:
 
 def _sent(line: socket.socket, frame: bytes) -> bool:
     """False when the other side is gone."""
+    length = _LENGTH.pack(len(frame))
     try:
-        line.sendall(_LENGTH.pack(len(frame)))
-        line.sendall(frame)
+        if len(length) + len(frame) <= _WHOLE_BYTES:
+            line.sendall(length + frame)
+        else:
+            line.sendall(length)
+            line.sendall(frame)
     except OSError:
         return False
     return True
 
 
 def _received(line: socket.socket, limit_s: float | None) -> bytearray | None:
-    """A frame; None when the other side is gone, or says nothing for so long."""
-    line.settimeout(limit_s)
+    """A frame; None when the other side is gone, or says nothing for so long. Nothing comes behind
+    a frame before it is answered."""
+    if line.gettimeout() != limit_s:
+        line.settimeout(limit_s)
     try:
-        head = _exactly(line, _LENGTH.size)
-        return None if head is None else _exactly(line, *_LENGTH.unpack(head))
+        come = line.recv(_WHOLE_BYTES)
+        while come and len(come) < _LENGTH.size:
+            more = line.recv(_WHOLE_BYTES)
+            come = come + more if more else b""
+        return _all_of(line, come) if come else None
     except OSError:
         return None
 
 
-def _exactly(line: socket.socket, size: int) -> bytearray | None:
-    found = bytearray(size)
-    view = memoryview(found)
+def _all_of(line: socket.socket, come: bytes) -> bytearray | None:
+    """The frame that begins with what has come."""
+    frame = bytearray(*_LENGTH.unpack_from(come))
+    view = memoryview(frame)
+    begun = len(come) - _LENGTH.size
+    view[:begun] = come[_LENGTH.size :]
+    view = view[begun:]
     while view.nbytes:
         read = line.recv_into(view)
         if not read:
             return None
         view = view[read:]
-    return found
+    return frame

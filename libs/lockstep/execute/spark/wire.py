@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lockstep.columns.order import Order
 from lockstep.events import Event, Operation, OutputId, OutputRow
-from lockstep.events.columns import numbers
+from lockstep.events.columns import column_of, numbers
 from lockstep.events.objects import decode_object, encode_object
 from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns
 from lockstep.execute.columnar.folding import Exported
@@ -34,6 +34,7 @@ from lockstep.operators.limits import Limits
 
 _SCALARS = frozenset({type(None), bool, int, float, str})
 _OBJECT = 1
+_FEW_ROWS = 64
 
 
 def _to_wire(value: Any) -> Any:
@@ -305,14 +306,13 @@ def encode_columns(columns: OutputColumns) -> blocks.Buffer | blocks.Writing:
         extras["@operation"] = columns.operations
     if columns.places is not None:
         extras |= {f"@{name}": each for name, each in columns.places._asdict().items()}
-    arrays = [*columns.batch.columns, *map(pa.array, extras.values())]
+    arrays = [*columns.batch.columns, *map(column_of, extras.values())]
     names = [*columns.batch.schema.names, *extras]
     batch = pa.RecordBatch.from_arrays(arrays, names=names)
-    if batch.nbytes > blocks.INLINE_MAX_BYTES:
+    # To count the bytes takes longer than to write a few rows.
+    if len(columns) > _FEW_ROWS and batch.nbytes > blocks.INLINE_MAX_BYTES:
         return partial(_write, batch)
-    sink = pa.BufferOutputStream()
-    _write(batch, sink)
-    return sink.getvalue()
+    return pa.py_buffer(batch.schema.serialize().to_pybytes() + batch.serialize().to_pybytes())
 
 
 def _write(batch: pa.RecordBatch, sink: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lockstep.columns.chunks import Chunks, joined_orders
+from lockstep.columns.chunks import Chunks, joined_orders, lengths_of
 from lockstep.columns.column import Column, Longs
 from lockstep.columns.flow import CURRENT, EXPIRED, RESET, Flow
 from lockstep.columns.frame import Evaluate
@@ -331,7 +331,7 @@ class Together:
     def bring(self, given: Given, moves: Moves) -> list[Brought]:
         own, keys, at = given.chunks, given.keys, given.place
         orders = [each.order for each in own]
-        lengths = np.concatenate([np.diff(each.starts) for each in own])
+        lengths = np.concatenate([lengths_of(each.starts) for each in own])
         count = sum(map(len, own))
         every = Chunks(
             (Column(AttributeType.LONG, np.arange(count, dtype=np.int64)),),

@@ -6,6 +6,8 @@ Spark's part, to run a task again when it fails, is played by a thread.
 from __future__ import annotations
 
 import os
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -238,3 +240,29 @@ def test_who_runs_as_somebody_else_is_not_served(
     monkeypatch.setattr(os, "getuid", lambda: real + 1)
     with pytest.raises(PermissionError):
         asked(open_lines, twice, b"a")
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 16 * 1024 - 9, 16 * 1024 - 8, 16 * 1024 - 7, 300_000])
+def test_frames_of_any_length_arrive_whole(size: int) -> None:
+    """Shorter than what goes in one piece, just so long, and longer."""
+    frame = bytearray(os.urandom(size))
+    one, other = socket.socketpair()
+    with one, other, ThreadPoolExecutor(1) as thread:
+        for _ in range(2):
+            sending = thread.submit(lines._sent, one, bytes(frame))
+            assert lines._received(other, LIMIT_S) == frame
+            assert sending.result()
+
+
+@pytest.mark.parametrize("end", [0, 3, 8, 10], ids=["nothing", "half a length", "a length", "some"])
+def test_a_frame_that_breaks_off_is_none(end: int) -> None:
+    """Wherever the other side went away; byte by byte it arrives whole."""
+    frame = struct.pack("!Q", 4) + b"abcd"
+    for stop in (end, len(frame)):
+        one, other = socket.socketpair()
+        with other, ThreadPoolExecutor(1) as thread:
+            receiving = thread.submit(lines._received, other, LIMIT_S)
+            with one:
+                for at in range(stop):
+                    one.sendall(frame[at : at + 1])
+            assert receiving.result() == (bytearray(b"abcd") if stop == len(frame) else None)
