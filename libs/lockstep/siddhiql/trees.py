@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any
+
+from lockstep.siddhiql.ast import Location
 
 
 def below(tree: Any) -> Iterator[Any]:
-    """A syntax tree and everything in it, in order of writing: what is above comes first."""
+    """A syntax tree and everything in it, in order of writing: what is above comes first. Of a
+    location not line and column."""
     waiting = [tree]
     while waiting:
         one = waiting.pop()
@@ -17,11 +21,19 @@ def below(tree: Any) -> Iterator[Any]:
         kind: Any = type(one)
         if kind is tuple or kind is list:
             waiting += one[::-1]
-        elif names := _parts(kind):
-            waiting += [getattr(one, name) for name in names]
+        elif inside := _inside(kind):
+            waiting += inside(one)
 
 
 @cache
-def _parts(kind: type) -> tuple[str, ...]:
-    """The fields of a kind of node, last first; none of what is no node."""
-    return tuple(each.name for each in fields(kind))[::-1] if is_dataclass(kind) else ()
+def _inside(kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Gives the fields of a node, last first; None for what is no node."""
+    if not is_dataclass(kind) or kind is Location:
+        return None
+    names = [each.name for each in fields(kind)][::-1]
+    match names:
+        case []:
+            return None
+        case [name]:
+            return lambda one: (getattr(one, name),)
+    return attrgetter(*names)
