@@ -8,8 +8,12 @@ then the old replica goes. Only a drain moves anything while something is not re
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from lockstep_services.coordinator.board import GAP_MIN, Board, HandOver, Reason, Rules
+
+CPU_NOISE_PERCENT: Final = 5
+"""Two looks at hosts that are as full differ by so much."""
 
 
 def end_moves(board: Board) -> list[HandOver]:
@@ -121,9 +125,9 @@ def _most_levelling(board: Board, rules: Rules) -> tuple[str, str, str] | None:
 
 
 def _is_too_busy(board: Board, to: str, source: str, rules: Rules) -> bool:
-    """The host of `to` is full, and fuller than that of `source`."""
-    cpu_percent = board.nodes[to].cpu_percent
-    return cpu_percent > max(rules.cpu_max_percent, board.nodes[source].cpu_percent)
+    """The host of `to` is full, and certainly fuller than that of `source`."""
+    fullest = board.nodes[source].cpu_percent + CPU_NOISE_PERCENT
+    return board.nodes[to].cpu_percent > max(rules.cpu_max_percent, fullest)
 
 
 def _gains(board: Board, to: str, source: str, rules: Rules) -> bool:

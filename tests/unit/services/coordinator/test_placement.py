@@ -171,6 +171,16 @@ def test_nothing_goes_to_a_host_that_is_busy_with_other_things() -> None:
     assert decide(there, Rules(cpu_max_percent=96)).levels
 
 
+def test_hosts_that_are_as_full_are_levelled() -> None:
+    """All are at work: a percent more in one look at an idle processor's host is chance."""
+    apps = [Wanted(name, 2) for name in "uvwxyz"]
+    placed = {name: ["a", "b"] for name in "uvwxyz"}
+    for cpu_percent, moves in ((97, True), (98, True), (99, True), (100, False)):
+        nodes = [Node("a", "a", cpu_percent=94), Node("b", "b", cpu_percent=94)]
+        idle = Node("c", "c", cpu_percent=cpu_percent)
+        assert bool(decide(facts([*nodes, idle], apps, placed), Rules()).placed) is moves
+
+
 def test_leads_are_levelled_by_hand_over() -> None:
     """Replicas that are level stay where they are."""
     there = facts(["a", "b"], APPS, {"x": ["a", "b"], "y": ["a", "b"]})
