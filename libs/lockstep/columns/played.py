@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.chunks import Chunks, joined_orders, lengths_of, spread
+from lockstep.columns.chunks import Chunks, joined_orders, lengths_of, offsets_of, spread
 from lockstep.columns.column import Longs
 from lockstep.columns.merging import merged
 from lockstep.columns.order import START, Order
@@ -70,7 +70,7 @@ def play(streams: Sequence[Chunks], place: int) -> Played:
         return Played(streams, zeros, rows, only.chunk_of, only.times, order, only.now, only.keys)
     orders = [chunks.order.below(place) for chunks in streams]
     arranged = merged(orders)
-    starts = np.append(0, np.cumsum(np.concatenate([lengths_of(c.starts) for c in streams])))
+    starts = offsets_of(np.concatenate([lengths_of(c.starts) for c in streams]))
     index, offsets = spread(starts, arranged)
     stream = np.repeat(np.arange(len(streams)), [len(c) for c in streams])
     row = np.concatenate([np.arange(len(c), dtype=np.int64) for c in streams])

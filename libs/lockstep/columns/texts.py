@@ -14,7 +14,7 @@ MANY: Final = 4096
 """Texts for which it is worth while to have the kernel ready."""
 
 FEW: Final = 32
-"""So many texts take Python half of the time, and one text a tenth of the time that Arrow takes."""
+"""Python takes half of the time that Arrow takes for so many texts, and a tenth for one."""
 
 _VALUES: Final = 1024
 """As many different ones as stay near at hand."""
