@@ -1,6 +1,7 @@
 """Units that were moved to level loads, and are left alone for a while. Pure.
 
 Loads are measured, and on busy machines they swing. Without a rest a lead would go to and fro.
+A processor that joins is another matter: it gets its share at once, so every rest ends.
 """
 
 from __future__ import annotations
@@ -18,6 +19,15 @@ class Resting:
     def __init__(self, rest_ms: int) -> None:
         self._rest_ms = rest_ms
         self._moved: dict[str, tuple[int, int]] = {}
+        self._nodes: frozenset[str] | None = None
+        self._joined_ms = 0
+
+    def see(self, nodes: Iterable[str], now_ms: int) -> None:
+        """These may be given units now. One that could not before ends all rests."""
+        nodes = frozenset(nodes)
+        if self._nodes is not None and nodes - self._nodes:
+            self._joined_ms = now_ms
+        self._nodes = nodes
 
     def note(self, units: Iterable[str], now_ms: int) -> None:
         """They were moved now."""
@@ -33,5 +43,5 @@ class Resting:
         return frozenset(
             unit
             for unit, (moved_ms, rests) in self._moved.items()
-            if now_ms - moved_ms < rests * self._rest_ms
+            if moved_ms >= self._joined_ms and now_ms - moved_ms < rests * self._rest_ms
         )

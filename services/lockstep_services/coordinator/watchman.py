@@ -125,6 +125,7 @@ class Watchman:
         just deployed is still finding its place."""
         asked = self._is_asked and knows_silence
         now_ms = self._clock.monotonic_ms()
+        self._resting.see((node.name for node in facts.nodes if not node.is_drained), now_ms)
         if not asked:
             facts = replace(facts, staying=facts.staying | self._resting.at(now_ms))
         decision = decide(facts, self._survey.rules(may_move=knows_silence, at_once=asked))

@@ -38,3 +38,36 @@ def test_who_stayed_for_long_begins_anew() -> None:
     assert resting.at(later_ms) == set()
     resting.note(["x"], later_ms)
     assert resting.at(later_ms + REST_MS) == set()
+
+
+def test_a_rest_ends_when_a_processor_joins() -> None:
+    """What swung between the others says nothing about it. One that goes, or stays, ends none."""
+    resting = Resting(REST_MS)
+    resting.see(["a", "b"], 0)
+    resting.note(["x"], 100)
+    resting.see(["a"], 200)
+    assert resting.at(200) == {"x"}
+    resting.see(["a", "c"], 300)
+    assert resting.at(300) == set()
+    resting.note(["x"], 300)
+    resting.see(["a", "c"], 400)
+    assert resting.at(400) == {"x"}
+
+
+def test_moves_before_a_join_count_for_rests_behind_it() -> None:
+    """So processors that come and go again and again do not keep a unit on its way."""
+    resting = Resting(REST_MS)
+    resting.see(["a", "b"], 0)
+    resting.note(["x"], 0)
+    resting.see(["a", "b", "c"], 10)
+    resting.note(["x"], 10)
+    assert resting.at(10 + REST_MS) == {"x"}
+    assert resting.at(10 + 2 * REST_MS) == set()
+
+
+def test_who_looks_for_the_first_time_sees_no_join() -> None:
+    """Those that are there have been there."""
+    resting = Resting(REST_MS)
+    resting.note(["x"], 100)
+    resting.see(["a", "b"], 200)
+    assert resting.at(200) == {"x"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,8 +52,8 @@ class Desired:
         """Nobody listens."""
 
 
-def watchman(desired: Desired, clock: VirtualClock) -> Watchman:
-    """With both nodes alive and everything ready."""
+def watchman(desired: Desired, clock: VirtualClock, joined: Sequence[Heartbeat] = ()) -> Watchman:
+    """With both nodes alive, and what `joined` says, and everything ready."""
 
     def alive(_service: str) -> list[Heartbeat]:
         groups = tuple(
@@ -61,6 +62,7 @@ def watchman(desired: Desired, clock: VirtualClock) -> Watchman:
         return [
             Heartbeat("a", "processor", "", 0, 1_000, groups=groups),
             Heartbeat("b", "processor", "", 0, 1_000),
+            *joined,
         ]
 
     async def ask(_unit: str, _command: Command) -> CommandAnswer:
@@ -108,6 +110,26 @@ async def test_what_was_levelled_rests() -> None:
     leading.rebalance()
     await leading.round(knows_silence=True)
     assert desired.placed["x"] == ["b", "a"]
+
+
+async def test_a_processor_that_joins_need_not_wait_for_rests() -> None:
+    """It gets its share as soon as processors have been uneven for long enough."""
+    desired, clock, joined = Desired(), VirtualClock(), list[Heartbeat]()
+    leading = watchman(desired, clock, joined)
+    await leading.round(knows_silence=True)
+    await clock.advance_ms(AFTER_MS)
+    await leading.round(knows_silence=True)
+    desired.placed = {"x": ["a"], "y": ["a"]}
+    await leading.round(knows_silence=True)
+    desired.placed = {"x": ["a"], "y": ["a"]}
+    await clock.advance_ms(AFTER_MS)
+    await leading.round(knows_silence=True)
+    assert desired.placed == {"x": ["a"], "y": ["a"]}
+    joined.append(Heartbeat("c", "processor", "", 0, 1_000))
+    await leading.round(knows_silence=True)
+    await clock.advance_ms(AFTER_MS)
+    await leading.round(knows_silence=True)
+    assert desired.placed == {"x": ["b", "a"], "y": ["a"]}
 
 
 async def test_somebody_asks_for_it() -> None:
