@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lockstep.columns.texts import FEW, numbered, numbered_few
+from lockstep.columns.texts import Words, numbered
 from lockstep.events import AttributeType, InvalidEventError
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.events.objects import decode_object, encode_object
@@ -96,37 +96,6 @@ class Column:
         return values
 
 
-class Words:
-    """A dictionary of strings, as a list and as an Arrow array; each is made when first asked
-    for."""
-
-    __slots__ = ("_arrow", "_texts")
-
-    def __init__(self, texts: list[str] | None = None, arrow: pa.Array | None = None) -> None:
-        self._texts = texts
-        self._arrow = arrow
-
-    @property
-    def texts(self) -> list[str]:
-        """As a list."""
-        if self._texts is None:
-            assert self._arrow is not None
-            self._texts = self._arrow.to_pylist()
-        return self._texts
-
-    @property
-    def arrow(self) -> pa.Array:
-        """As an Arrow array."""
-        if self._arrow is None or len(self._arrow) != len(self):
-            self._arrow = pa.array(self.texts, pa.string())
-        return self._arrow
-
-    def __len__(self) -> int:
-        if self._texts is not None:
-            return len(self._texts)
-        return len(self._arrow)  # type: ignore[arg-type]
-
-
 class Strings(Column):
     """Strings: an Arrow array, or codes into `words`, whichever came first.
 
@@ -169,12 +138,7 @@ class Strings(Column):
 
     def _encode(self) -> None:
         assert self._arrow is not None
-        if len(self._arrow) <= FEW:
-            self._codes, texts = numbered_few(self._arrow)
-            self._words = Words(texts or [""])
-            return
-        self._codes, words = numbered(self._arrow)
-        self._words = Words(arrow=words) if len(words) else Words([""])
+        self._codes, self._words = numbered(self._arrow)
 
     def __len__(self) -> int:
         return len(self._codes) if self._codes is not None else len(self._arrow)  # type: ignore[arg-type]

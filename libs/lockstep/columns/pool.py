@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sized
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.columns.column import Array, Strings, Words
+from lockstep.columns.column import Array, Strings
+from lockstep.columns.texts import Words
 
 Codes = npt.NDArray[np.int32]
 

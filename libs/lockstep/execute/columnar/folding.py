@@ -66,7 +66,7 @@ class Folding:
         self._units = [unit for unit in units if not isinstance(unit, HostedQueries)]
         self._hosted = [unit for unit in units if isinstance(unit, HostedQueries)]
         # To find that out takes longer than most of what a small slice does.
-        self._started = [unit for unit in self._units if isinstance(unit, Started)]
+        self._started = {unit.name: unit for unit in self._units if isinstance(unit, Started)}
         self._groups = grouped(units)
         self._circling = {
             name for hosted in self._hosted for name in hosted.writes if name in hosted.reads
@@ -91,11 +91,20 @@ class Folding:
                 self.work.took(part.name, stopwatch_ns() - began_ns)
             else:
                 inputs = self._arranged(streams.whole(part.reads), part.place)
-                if inputs or _is_due(part, found):
+                if inputs or self._is_due(part, found):
                     outputs[part.name] = [self._run_unit(part, inputs, streams, found)]
         if self._observer is not None:
             self._observe(self._observer, found, outputs)
         return self._exported(streams.whole(self._exports), streams.operations, found)
+
+    def _is_due(self, unit: Unit, found: Slice) -> bool:
+        """Something comes of it in the slice though it gets no rows."""
+        due_ms = unit.due_ms()
+        if due_ms is not None and due_ms <= found.moves.last:
+            return True
+        started = self._started.get(unit.name)
+        wall_ms = None if started is None else started.wall_due_ms()
+        return wall_ms is not None and wall_ms <= found.walls.last
 
     def _run_unit(
         self, unit: Unit, inputs: Mapping[str, Chunks], streams: _Streams, found: Slice
@@ -190,7 +199,7 @@ class Folding:
     def due_ms(self, *, is_playback: bool) -> int | None:
         """The wall time at which a tick is due."""
         due = [hosted.next_due_ms() for hosted in self._hosted]
-        due += [unit.wall_due_ms() for unit in self._started]
+        due += [unit.wall_due_ms() for unit in self._started.values()]
         if not is_playback:
             due += [unit.due_ms() for unit in self._units]
         return min((each for each in due if each is not None), default=None)
@@ -273,11 +282,3 @@ def numbered(chunk_positions: Any, counted: Any, arranged: Any) -> Any:
 def _places(chunks: Chunks, found: Slice, numbers: Any) -> Places:
     per_chunk = found.within(chunks.order.moments), chunks.now, numbers
     return Places(*map(chunks.per_event, per_chunk))
-
-
-def _is_due(unit: Unit, found: Slice) -> bool:
-    due_ms = unit.due_ms()
-    if due_ms is not None and due_ms <= found.moves.last:
-        return True
-    wall_ms = unit.wall_due_ms() if isinstance(unit, Started) else None
-    return wall_ms is not None and wall_ms <= found.walls.last
