@@ -10,7 +10,9 @@ from typing import Final
 from tests.fuzz.nasty import JUNK_EVENTS
 
 GOOD_SHARE: Final = 0.2
-DEEP: Final = (b"[", b'{"a":', b'{"n": 1, "more": [')
+DEEP: Final = ((b"[", b"]"), (b'{"a":', b"}"), (b'{"n": 1, "more": [', b"]}"))
+DEPTHS: Final = (100, 450, 900, 984, 1_500, 50_000)
+"""Around the depth that Python's own stack has."""
 TIMES: Final = ("soon", "-1", "9" * 40, "²", "9223372036854775808", "1.5", " ")
 PLAIN: Final = [one for one in JUNK_EVENTS if one[1].isascii() and "ndjson" not in one[1]]
 """Each of them one dead letter."""
@@ -37,7 +39,10 @@ def messages(stream: str, *, seed: int, count: int) -> Iterator[Message]:
             continue
         how = rng.randrange(5)
         if how == 0:
-            yield Message(stream, rng.choice(DEEP) * rng.choice((1_500, 50_000)))
+            begins, ends = rng.choice(DEEP)
+            depth = rng.choice(DEPTHS)
+            ended = b'{"n":' + begins * depth + b"1" + ends * depth + b"}"
+            yield Message(stream, rng.choice((ended, begins * depth)))
         elif how == 1:
             yield Message(rng.choice(STREAMS), good)
         elif how == 2:

@@ -175,7 +175,8 @@ class OutputLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A refused event: original bytes, why, and where it was refused."""
+    """A refused event: original bytes, why, and where it was refused. `left_out_bytes`: so many of
+    its end are missing, as the carrier takes no more. Such a letter cannot be sent again."""
 
     app: str
     stream: str
@@ -185,6 +186,7 @@ class DeadLetter:
     clock_ms: int
     origin: str
     position: Position | None = None
+    left_out_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,8 @@ class DeadLetters(Protocol):
     """Durable dead letters of all apps."""
 
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
-        """Durable when it returns; gives the sequence."""
+        """Durable when it returns; gives the sequence. No name is too long for it, and of a payload
+        that is too large the beginning is kept: what was refused never disappears."""
 
     async def read(
         self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100

@@ -1,19 +1,44 @@
-"""Dead letters as bytes: MessagePack of their fields, the original payload untouched."""
+"""Dead letters as bytes: MessagePack of their fields, the original payload untouched as far as it
+fits."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
 
 import msgspec
 
 from lockstep.bus.contract import DeadLetter
 from lockstep.events.codec import CodecError
 
+MAX_REASON_CHARS: Final = 10_000
+"""Of a letter that is cut: its reason may name every field of what was too large."""
+
+_NOTE_BYTES: Final = 500
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(DeadLetter)
 
 
-def encode_letter(letter: DeadLetter) -> bytes:
-    """A letter as bytes."""
-    return _encoder.encode(letter)
+def encode_letter(letter: DeadLetter, limit_bytes: int) -> bytes:
+    """A letter as at most so many bytes. Of a payload that is too large the beginning is kept, and
+    its reason says so."""
+    encoded = _encoder.encode(letter)
+    if len(encoded) <= limit_bytes:
+        return encoded
+    reason, whole_bytes = letter.reason[:MAX_REASON_CHARS], len(letter.payload)
+    rest = _encoder.encode(replace(letter, reason=reason, payload=b""))
+    kept = letter.payload[: max(0, limit_bytes - len(rest) - _NOTE_BYTES)]
+    left_out_bytes = whole_bytes - len(kept)
+    note = f"of its {whole_bytes} bytes {left_out_bytes} are left out here: the bus takes no more"
+    return _encoder.encode(
+        replace(
+            letter,
+            reason=f"{reason} ({note})" if left_out_bytes else reason,
+            payload=kept,
+            left_out_bytes=left_out_bytes,
+        )
+    )
 
 
 def decode_letter(payload: bytes) -> DeadLetter:

@@ -6,6 +6,7 @@ name can reach into another's subjects. `unescaped(escaped(name)) == name`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
@@ -29,6 +30,9 @@ CONTROL: Final = "control"
 """The first word of all that services tell each other: these subjects carry proof (`proven.py`)."""
 
 _EMPTY: Final = "%"  # never made by quoting, which always writes two digits behind the sign
+_SHORTENED: Final = "%~"
+_SHORTENED_BYTES: Final = 120
+"""Of a long name, as much is left in front of its digest."""
 
 
 class InvalidNameError(LockstepError):
@@ -89,12 +93,12 @@ def log_names(subjects: Iterable[str]) -> list[LogName]:
 
 def dead_subject(app: str, stream: str) -> str:
     """dead.<app>.<stream>: refused events."""
-    return f"dead.{escaped(app)}.{escaped(stream)}"
+    return f"dead.{_shortened(app)}.{_shortened(stream)}"
 
 
 def dead_pattern(app: str, stream: str | None) -> str:
     """All dead letters of an app, or of one of its streams."""
-    return f"dead.{escaped(app)}.{'*' if stream is None else escaped(stream)}"
+    return f"dead.{_shortened(app)}.{'*' if stream is None else _shortened(stream)}"
 
 
 def ingress_subject(app: str, stream: str) -> str:
@@ -162,6 +166,16 @@ def covers(wide: str, narrow: str) -> bool:
         if i >= len(inner) or inner[i] == ">" or token not in ("*", inner[i]):
             return False
     return len(outer) == len(inner)
+
+
+def _shortened(name: str) -> str:
+    """The name as a token. One that is too long for any app or stream has its digest in it: what
+    strangers send to such a name is refused, and that has to stand somewhere."""
+    with suppress(InvalidNameError):
+        return escaped(name)
+    digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+    begin = quote(name[:_SHORTENED_BYTES], safe="").replace(".", "")[:_SHORTENED_BYTES]
+    return f"{begin}{_SHORTENED}{digest}"
 
 
 def _log_tokens(log: LogName) -> str:

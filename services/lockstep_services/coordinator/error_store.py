@@ -16,7 +16,7 @@ from aiohttp import web
 from lockstep.bus import Bus, StoredDeadLetter
 from lockstep.bus.subjects import ID_HEADER
 from lockstep.control import Redelivered, Redelivery, redelivery_subject
-from lockstep.events import UnavailableError
+from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.events.typed import from_json
 from lockstep.frame import Problem
 from lockstep.frame.bodies import read_body, whole_number
@@ -111,16 +111,14 @@ class ErrorStore:
         app = request.match_info["app"]
         found = await self._selected(request)
         outputs = [one for one in found if one.letter.origin.startswith(OUTPUTS)]
-        sent = [one.sequence for one in found if one not in outputs]
-        for one in found:
-            if one.sequence in sent:
-                await self._send_in(app, one)
+        sent, refused = await self._send_all_in(app, [one for one in found if one not in outputs])
         await self._bus.dead_letters.remove(sent)
         again = await self._send_out(app, [one.sequence for one in outputs])
+        refused |= again.refused
         body = {
             "app": app,
             "replayed": sorted([*sent, *again.delivered]),
-            "refused": {str(number): why for number, why in again.refused.items()},
+            "refused": {str(number): why for number, why in refused.items()},
             "more": len(found) == MAX_LETTERS,
         }
         return web.json_response(body)
@@ -159,8 +157,31 @@ class ErrorStore:
             raise unknown(app)
         return found[:limit]
 
+    async def _send_all_in(
+        self, app: str, letters: Sequence[StoredDeadLetter]
+    ) -> tuple[list[int], dict[int, str]]:
+        """Those that were sent, and why others cannot be; UnavailableError."""
+        sent: list[int] = []
+        refused: dict[int, str] = {}
+        for one in letters:
+            try:
+                await self._send_in(app, one)
+                sent.append(one.sequence)
+            except LockstepError as error:
+                if error.fault is not Fault.USER:
+                    raise
+                refused[one.sequence] = str(error)
+        return sent, refused
+
     async def _send_in(self, app: str, one: StoredDeadLetter) -> None:
-        """As it was first sent; under an id, so that a replay that is repeated sends it once."""
+        """As it was first sent; under an id, so that a replay that is repeated sends it once. What
+        is not whole, or is too large for the bus, cannot be: LockstepError."""
+        if one.letter.left_out_bytes:
+            raise Problem(
+                HTTPStatus.BAD_REQUEST,
+                f"{one.letter.left_out_bytes} bytes of it are missing: the bus took no more",
+                hint="send it anew from where it came",
+            )
         headers = {
             "Content-Type": one.letter.content_type,
             ID_HEADER: f"replay-{app}-{one.sequence}",

@@ -61,6 +61,34 @@ async def test_dead_letters_are_stored_once_by_id_and_removed(world: World) -> N
     assert [each.sequence for each in await letters.read(app)] == [second]
 
 
+@pytest.mark.parametrize("name", ["A" * 201, "a.b" * 70, "ü" * 60, "A" * 5_000])
+async def test_a_dead_letter_may_bear_any_name(world: World, name: str) -> None:
+    """No app has such a name. What strangers send to it is refused, and stands with its own."""
+    letters, app = world.bus.dead_letters, _app()
+    for_stream = await letters.append(_letter(app, name))
+    await letters.append(_letter(app, f"{name}x"))
+    for_app = await letters.append(_letter(f"{app}{name}", "S"))
+    assert await letters.read(app, name) == [StoredDeadLetter(for_stream, _letter(app, name))]
+    found = await world.other.dead_letters.read(f"{app}{name}")
+    assert found == [StoredDeadLetter(for_app, _letter(f"{app}{name}", "S"))]
+
+
+async def test_of_a_dead_letter_that_is_too_large_the_beginning_is_kept(world: World) -> None:
+    """What was refused may be larger than anything that the bus takes."""
+    app, payload = _app(), bytes(range(256)) * 40_000
+    sequence = await world.bus.dead_letters.append(_letter(app, "S", payload), dedup_id=app)
+    assert await world.bus.dead_letters.append(_letter(app, "S", payload), dedup_id=app) == sequence
+    (found,) = await world.other.dead_letters.read(app)
+    kept = found.letter.payload
+    assert len(kept) > 7_000_000
+    assert payload.startswith(kept)
+    assert found.letter.left_out_bytes == len(payload) - len(kept)
+    assert found.letter.reason.startswith(_letter(app, "S").reason)
+    assert (
+        f"of its 10240000 bytes {found.letter.left_out_bytes} are left out" in found.letter.reason
+    )
+
+
 async def test_ingress_keeps_a_message_until_it_is_acknowledged(world: World) -> None:
     """Unacknowledged, it comes again after a time, with the same id; acknowledged, never."""
     app = _app()

@@ -110,6 +110,31 @@ async def test_who_was_replaced_is_shut_out(kafka: KafkaBroker) -> None:
     await new.close()
 
 
+async def test_who_comes_back_sends_nothing_that_another_one_has_delivered(
+    kafka: KafkaBroker,
+) -> None:
+    """Its connection was lost, and another publisher has delivered a part of its batch, or more."""
+    binding, topic = _binding(), fresh_topic()
+    old, new = _sink(binding, kafka.url, topic), _sink(binding, kafka.url, topic)
+    await old.open()
+    await old.deliver(_batch(1, 1))
+    await old.close()
+    await new.open()
+    await new.deliver(_batch(2, 2))
+    with pytest.raises(FencedError, match="another publisher has delivered"):
+        await old.deliver(Batch(4, [*_batch(2, 2).rows, *_batch(4, 3).rows]))
+    assert await old.open() == 2
+    await old.deliver(_batch(4, 3))
+    await old.close()
+    await new.open()
+    await new.deliver(_batch(6, 4))
+    with pytest.raises(FencedError, match="another publisher has delivered"):
+        await old.deliver(_batch(5, 9))
+    assert await asyncio.to_thread(_values, kafka.url, topic) == [1, 2, 3, 4]
+    await old.close()
+    await new.close()
+
+
 async def test_a_transaction_left_open_leaves_nothing(kafka: KafkaBroker) -> None:
     """A publisher that died in the middle: its records are aborted by the next who opens."""
     binding, topic = _binding(), fresh_topic()

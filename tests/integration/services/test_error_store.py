@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+from lockstep.bus import DeadLetter
 from tests.integration.services.cluster import Cluster, log_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
@@ -69,6 +70,43 @@ async def test_inputs_are_listed_replayed_and_purged(cluster_of: Start) -> None:
         assert sorted(row.data[0] for row in rows[1:]) == ["a", "b", "d"]
         assert [one["sequence"] for one in await letters(cluster, app)] == [numbers[4]]
         assert (await ask(cluster, app, "purge", since_ms=0))["removed"] == 1
+
+
+async def test_names_that_are_too_long_and_letters_that_are_not_whole(cluster_of: Start) -> None:
+    """What strangers send to no stream is a letter, too, and holds up nobody. What the bus could
+    not take as a whole cannot be sent again, and says so."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(
+            "@app:name('Doors') define stream In (v int); from In select v insert into Out;"
+        )
+        bus, name = cluster.watcher.bus, "A" * 201
+        for subject in (
+            f"ingress.{app}.{name}",
+            f"ingress.{name}.In",
+            f"ingress.{app}" + ".a" * 70,
+        ):
+            assert await bus.topics.publish_kept(subject, b'{"v": 1}')
+        await bus.ingress.publish(app, "In", b'{"v": 7}')
+        rows = await cluster.published_count(app, 1)
+        assert [row.data for row in rows] == [(7,)]
+
+        async def two() -> Any:
+            found = await letters(cluster, app)
+            return found if len(found) == 2 else None
+
+        found = await until(two, "two dead letters")
+        assert {one["stream"] for one in found} == {name, ".".join("a" * 70)}
+        assert all("has no stream" in one["reason"] for one in found)
+        (other,) = await bus.dead_letters.read(name)
+        assert "no app named" in other.letter.reason
+        large = DeadLetter(app, "In", "no number", b"x" * 9_000_000, "application/json", 5, "r")
+        sequence = await bus.dead_letters.append(large)
+        answer = await ask(cluster, app, "replay", first=1)
+        assert answer["replayed"] == []
+        refused = answer["refused"]
+        assert {*refused} == {str(one["sequence"]) for one in found} | {str(sequence)}
+        assert "bytes of it are missing: the bus took no more" in refused[str(sequence)]
+        assert (await ask(cluster, app, "purge", first=1))["removed"] == 3
 
 
 async def test_an_app_that_nobody_knows_is_named(cluster_of: Start) -> None:

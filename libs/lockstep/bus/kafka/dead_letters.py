@@ -10,7 +10,6 @@ from typing import Final
 import msgspec
 
 from lockstep.bus.contract import DeadLetter, StoredDeadLetter
-from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.kafka.broker import log_config
 from lockstep.bus.kafka.ledger import Ledger, LedgerReader, World
 from lockstep.bus.kafka.names import topic_of
@@ -50,10 +49,8 @@ class KafkaDeadLetters:
         await self._world.broker.ensure(self._topic, config)
 
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
-        subject, payload = dead_subject(letter.app, letter.stream), encode_letter(letter)
-        limit_bytes = MAX_REQUEST_BYTES - _MARGIN_BYTES
-        if len(payload) > limit_bytes:
-            raise RecordTooLargeError(len(payload), limit_bytes, where=subject)
+        subject = dead_subject(letter.app, letter.stream)
+        payload = encode_letter(letter, MAX_REQUEST_BYTES - _MARGIN_BYTES)
         stored = await self._ledger.append(payload, dedup_id=dedup_id, key=subject.encode())
         return stored.position
 

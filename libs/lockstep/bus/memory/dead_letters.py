@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from lockstep.bus.contract import DeadLetter, StoredDeadLetter
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.memory.carrier import StoredLog
 from lockstep.bus.memory.link import Link
 from lockstep.bus.subjects import dead_pattern, dead_subject, matches
+
+MAX_LETTER_BYTES: Final = 8_000_000
+"""As a server has a limit of its own, beside those of logs."""
 
 
 class MemoryDeadLetters:
@@ -22,7 +26,7 @@ class MemoryDeadLetters:
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
         self._link.send()
         subject = dead_subject(letter.app, letter.stream)
-        appended = self._log.append(subject, encode_letter(letter), dedup_id)
+        appended = self._log.append(subject, encode_letter(letter, MAX_LETTER_BYTES), dedup_id)
         self._link.answer()
         return appended.position
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.bus.contract import DeadLetter, StoredDeadLetter
-from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.nats.input_log import header_id
 from lockstep.bus.nats.jetstream import JetStream, persistently
@@ -22,11 +21,8 @@ class NatsDeadLetters:
 
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
         subject = dead_subject(letter.app, letter.stream)
-        payload = encode_letter(letter)
         # The server's own limit, as what was refused may be what was too large for a log.
-        limit_bytes = self._jetstream.connection.max_payload_bytes
-        if len(payload) > limit_bytes:
-            raise RecordTooLargeError(len(payload), limit_bytes, where=subject)
+        payload = encode_letter(letter, self._jetstream.connection.max_payload_bytes)
         message_id = self._randomness.uuid_hex() if dedup_id is None else header_id(dedup_id)
         limits = self._jetstream.limits
         stored = await persistently(

@@ -7,7 +7,7 @@ destinations as before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.mapping import Distribution
@@ -109,14 +109,20 @@ class StoredCursorSink:
         """Every lane gets its share, whatever happens to the others."""
         self._route([row for row in batch.rows if row.id not in self._routes])
         refused, away = await self._share_out(batch, set())
-        if away and self._distribution.moves_on and len(away) < len(self._lanes):
-            self._route(self.pending(batch), away=set(away))
+        if away and self._distribution.moves_on and (takers := self._takers(set(away))):
+            self._route(self.pending(batch), takers)
             again, still = await self._share_out(batch, set(away))
             refused, away = refused + again, still
         if away:
             raise next(iter(away.values()))
         if refused:
             raise RowsRefusedError(refused, where=self.binding.key)
+
+    def _takers(self, away: set[int]) -> set[int]:
+        """Who may get the rows of those. Not a destination that knows the last identity alone: it
+        has had later rows, and would take these for repetitions."""
+        lanes = enumerate(self._lanes)
+        return {number for number, lane in lanes if number not in away and lane.takes_again}
 
     async def _share_out(
         self, batch: Batch, skipped: set[int]
@@ -139,8 +145,8 @@ class StoredCursorSink:
         await side_by_side([share(number) for number in numbers])
         return refused, away
 
-    def _route(self, rows: Sequence[OutputRow], *, away: set[int] | None = None) -> None:
-        active = [number not in (away or ()) for number in range(len(self._lanes))]
+    def _route(self, rows: Sequence[OutputRow], takers: Collection[int] | None = None) -> None:
+        active = [takers is None or number in takers for number in range(len(self._lanes))]
         for together, events in chunks(rows):
             by_event = {id(event): row for row, event in zip(together, events, strict=True)}
             routes: dict[OutputId, set[int]] = {row.id: set() for row in together}

@@ -86,6 +86,7 @@ class KafkaSink:
         self._renewal = Renewal(files_of(self._settings))
         self._cursors = cursors
         self._opened: _Opened | None = None
+        self._reached = 0
 
     @property
     def schema_users(self) -> Sequence[SchemaUser]:
@@ -102,12 +103,16 @@ class KafkaSink:
         remembered = await self._cursors.get(self.binding.key)
         opened = await asyncio.to_thread(self._take_over, remembered)
         self._opened = opened
+        self._reached = opened.sequence
         return opened.sequence
 
     async def deliver(self, batch: Batch) -> None:
-        """All records and the cursor, or nothing; what is known to be there is not sent again."""
+        """All records and the cursor, or nothing; what is known to be there is not sent again.
+        FencedError when somebody else has delivered meanwhile: a part of these, or more."""
         if self._opened is None or self._renewal.is_due():
-            await self.open()
+            before = self._reached
+            if before < await self.open() != batch.up_to:
+                raise FencedError("another publisher has delivered", where=self.binding.key)
         opened = self._opened
         if opened is None or opened.sequence >= batch.up_to:
             return
@@ -118,7 +123,7 @@ class KafkaSink:
             # After a refused record the client cannot go on either: the broker misses its number.
             await self.close()
             raise
-        opened.sequence = batch.up_to
+        opened.sequence = self._reached = batch.up_to
         await self._cursors.put(self.binding.key, batch.up_to)
 
     def pending(self, batch: Batch) -> Sequence[OutputRow]:
@@ -127,6 +132,7 @@ class KafkaSink:
 
     async def begin_again(self) -> None:
         """The cursor goes back to the front with the next batch."""
+        self._reached = 0
         if self._opened is not None:
             self._opened.sequence = 0
 

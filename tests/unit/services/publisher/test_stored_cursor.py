@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from lockstep.events import UnavailableError
-from lockstep_services.publisher.contract import Batch, RowsRefusedError
-from tests.unit.services.publisher.parts import Cursors, Told, row, stored_sink
+from lockstep.mapping import MessageWriter, build_distribution, destinations
+from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.checking.connectors import options_of
+from lockstep_services.publisher.contract import Batch, RowsRefusedError, SinkBinding
+from lockstep_services.publisher.sinks.cursor import StoredCursorSink
+from lockstep_services.publisher.sinks.file import FileLane
+from tests.unit.services.publisher.parts import Cursors, Told, row, sink_of, stored_sink
 
 PLAIN = "@sink(type='log', @map(type='text', @payload('{{k}}{{v}}'))) " + (
     "define stream S (k string, v int);"
@@ -156,6 +162,51 @@ async def test_round_robin_passes_over_who_is_away() -> None:
     await sink.deliver(Batch(9, ROWS))
     assert sorted(tolds[1].texts) == ["a1", "b2", "c3", "d4"]
     assert tolds[0].texts == []
+
+
+async def test_round_robin_waits_for_a_file_that_is_away(tmp_path: Path) -> None:
+    """A file knows the last identity that it has. It would take earlier rows for repetitions."""
+    there, away = tmp_path / "there" / "a.csv", tmp_path / "away" / "b.csv"
+    schema, annotation = sink_of(
+        "@sink(type='file', @map(type='csv'), @distribution(strategy='roundRobin', "
+        f"@destination(file.uri='file:{there}'), @destination(file.uri='file:{away}'))) "
+        "define stream S (k string, v int);"
+    )
+    binding = SinkBinding("A", schema, "S.0.file")
+    lanes = [
+        FileLane(binding, MessageWriter(schema, each), options_of(ExtensionKind.SINK, each))
+        for each in destinations(annotation)
+    ]
+    cursors = Cursors()
+    sink = StoredCursorSink(binding, cursors, build_distribution(schema, annotation), lanes)
+    await sink.open()
+    await sink.deliver(Batch(2, ROWS[:2]))
+    await sink.close()
+    away.parent.rename(tmp_path / "aside")
+    away.parent.write_text("no folder")
+    with pytest.raises(UnavailableError):
+        await sink.deliver(Batch(9, ROWS[2:]))
+    assert cursors.kept["A/S.0.file"] == 2
+    away.parent.unlink()
+    (tmp_path / "aside").rename(away.parent)
+    await sink.deliver(Batch(9, ROWS[2:]))
+    assert there.read_text().split() == ["a,1", "c,3"]
+    assert away.read_text().split() == ["b,2", "d,4"]
+    assert cursors.kept["A/S.0.file"] == 9
+
+
+async def test_round_robin_goes_on_with_those_that_take_rows_in_any_order() -> None:
+    """Of three destinations one is away, and one takes rows in order only."""
+
+    class InOrder(Told):
+        takes_again = False
+
+    tolds = [Told(), InOrder(), Told()]
+    sink = stored_sink(spread("roundRobin", 3), tolds)
+    await sink.open()
+    tolds[0].is_away = True
+    await sink.deliver(Batch(9, ROWS))
+    assert [sorted(told.texts) for told in tolds] == [[], ["b2"], ["a1", "c3", "d4"]]
 
 
 @pytest.mark.parametrize(
