@@ -45,14 +45,14 @@ def reading_once() -> Iterator[None]:
 class Fold:
     """One slice as a replica folded it; `began`: behind which position the state did that this
     executor was given, or the empty one that it was made with. `first_ms`: the clock of its first
-    record, if it has one; it tells whose life's log was folded."""
+    record; it tells whose life's log was folded."""
 
     node: str
     text: str
     began: Position
     before: Position
     position: Position
-    first_ms: int | None
+    first_ms: int
     clock_before_ms: int
     clock_ms: int
     rows: tuple[OutputRow, ...]
@@ -108,12 +108,14 @@ class SimExecutor(ReferenceExecutor):
         self._began: Position | None = None
 
     def run_encoded(self, entries: Sequence[EncodedEntry]) -> SliceResult:
-        """Folds, and tells."""
+        """Folds, and tells. What folds nothing asks when a timer is due."""
+        if not entries:
+            return super().run_encoded(entries)
         # A state that was gone back to is of an earlier position than where it begins.
-        before = entries[0].position - 1 if entries else self.position
+        before = entries[0].position - 1
         if self._began is None:
             self._began = before
-        first_ms = entries[0].header.clock_ms if entries else None
+        first_ms = entries[0].header.clock_ms
         clock_before_ms = self.engine.wall
         light = list(takewhile(lambda one: not self._folds.ends(self._node, one), entries))
         result = super().run_encoded(light)

@@ -143,7 +143,7 @@ class Reference:
         """Whether this log holds the slice's first record. A record that something was left out of
         before it was folded bears the same clock as the whole one."""
         there = self.log.encoded(fold.before, fold.before + 1)
-        return fold.first_ms is None or fold.first_ms in [one.header.clock_ms for one in there]
+        return fold.first_ms in [one.header.clock_ms for one in there]
 
     def state_of(self, revision: Revision) -> Segment | None:
         """The state that it is of, if the log bore that and it is what counts at its position."""

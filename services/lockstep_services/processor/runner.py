@@ -110,13 +110,31 @@ class GroupRunner:
         replica, publishing = self._replica, self._publishing
         if replica is None or publishing is None or self._leadership is None:
             return
-        if self._fold is not None:
-            self._fold.pause()
-            await self._fold.at_rest()
-        if replica.lead.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
+        if not await self._comes_to_rest(replica):
+            slice_ms = replica.reach.folding_ms
+            self._log.warning("given away in the middle of a slice", slice_ms=slice_ms)
+        elif replica.lead.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
             held = len(replica.running.engine.outbox)
             self._log.warning("not everything was published", held=held)
         await self._leadership.end()
+
+    async def _comes_to_rest(self, replica: Replica) -> bool:
+        """No further slice; True when the one under way has ended. A function that does not return
+        stops its own app only, so no slice is waited for that has run for long. What it gives comes
+        after the lead has ended, and is not published here.
+        """
+        if self._fold is None:
+            return True
+        self._fold.pause()
+        left_ms = max(0, FLUSH_LIMIT_MS - replica.reach.folding_ms)
+        resting = asyncio.ensure_future(self._fold.at_rest())
+        sleeping = asyncio.ensure_future(self._around.clock.sleep_ms(left_ms))
+        try:
+            await asyncio.wait({resting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
+            return resting.done()
+        finally:
+            resting.cancel()
+            sleeping.cancel()
 
     async def _live(self) -> None:
         offload = self._around.make_offload(f"fold-{self._name.app}")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
+from lockstep.events.codec import EventsHeader
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.frame import Context, Service, ThreadOffload
+from lockstep.frame import Context, Service, SharedThreads, ThreadOffload
 from lockstep.plan import AppPlan
+from lockstep_services.processor import runner
 from lockstep_services.processor.wiring import Processor
 from tests.integration.services import cluster as harness
 from tests.integration.services.cluster import STEADY, Cluster, until
@@ -108,3 +111,60 @@ async def test_an_app_whose_executor_fails_stops_nobody(
         rows = await cluster.published_count(light, 40)
         assert [row.data for row in rows] == expected(40)
         assert (await replica(cluster, light))["epoch"] == before
+
+
+async def test_an_app_whose_slice_does_not_end_goes_without_its_neighbours(
+    cluster_of: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is undeployed, and others are carried in its place. What its slice gives later is not
+    published before somebody folds it again."""
+    may_end, threads = threading.Event(), SharedThreads(8)
+    slices: list[str] = []
+
+    class Stuck(ReferenceExecutor):
+        """A function of it does not return."""
+
+        def run_encoded(self, entries: Any) -> Any:
+            if any(isinstance(each.header, EventsHeader) for each in entries):
+                slices.append("begun")
+                may_end.wait()
+                slices.append("ended")
+            return super().run_encoded(entries)
+
+    def make(plan: AppPlan) -> Executor:
+        return Stuck(plan) if "DoesNotEnd" in plan.text else ReferenceExecutor(plan)
+
+    def wire(context: Context) -> Service:
+        return Processor(context, make, threads.offload)
+
+    async def seen(number: int) -> None:
+        async def there() -> bool:
+            return len(slices) >= number
+
+        await until(there, f"{number} beginnings and ends of slices")
+
+    monkeypatch.setattr(harness, "WIRES", {**harness.WIRES, "processor": wire})
+    monkeypatch.setattr(runner, "FLUSH_LIMIT_MS", 1_000)
+    async with cluster_of(*NODES, **STEADY) as cluster:
+        try:
+            stuck = await cluster.deploy(COUNT.format(name="DoesNotEnd"))
+            await feed(cluster, stuck, 0, 1)
+            await seen(1)
+            status, answer = await cluster.call("DELETE", "coordinator", f"/v1/apps/{stuck}")
+            assert status == 200, answer
+            light = await cluster.deploy(COUNT.format(name="InItsPlace"))
+            await feed(cluster, light, 0, 10)
+            rows = await cluster.published_count(light, 10)
+            assert [row.data for row in rows] == expected(10)
+            assert slices == ["begun"]
+        finally:
+            may_end.set()
+        said = [one for one in capsys.readouterr().err.splitlines() if "middle of a slice" in one]
+        assert len(said) == 1
+        assert stuck in said[0]
+        await seen(2)
+        assert await cluster.published(stuck) == []
+        assert await cluster.deploy(COUNT.format(name="DoesNotEnd")) == stuck
+        await feed(cluster, stuck, 1, 9)
+        rows = await cluster.published_count(stuck, 10)
+        assert [row.data for row in rows] == expected(10)

@@ -116,6 +116,26 @@ async def test_what_is_done_late_to_a_purged_app_does_not_meet_the_next_one(
         assert list(await bus.logs(app)) == [new]
 
 
+async def test_a_letter_of_a_purged_app_hides_none_of_the_next_one(cluster_of: Start) -> None:
+    """Positions count from 1 again, while the dead letters of all apps are in one place, which
+    remembers what it has."""
+    text = """@app:name('Letters') define stream In (p string);
+from In[regex:find(p, 'x')] select p insert into Out;"""
+    async with cluster_of(*NODES) as cluster:
+        for there in (1, 2):
+            app = await cluster.deploy(text)
+            await cluster.send(app, "In", {"p": None})
+
+            async def buried(app: str = app, there: int = there) -> bool:
+                _, answer = await cluster.call("GET", "coordinator", f"/v1/apps/{app}/errors")
+                found = [one["position"] for one in answer["errors"]]
+                assert found == [1] * len(found)
+                return len(found) == there
+
+            await until(buried, f"{there} dead letters")
+            assert await undeploy(cluster, app, purge=True) == 200
+
+
 async def test_an_app_is_purged_after_it_was_undeployed(cluster_of: Start) -> None:
     """Once: then there is nothing of that name."""
     async with cluster_of(*NODES) as cluster:

@@ -86,11 +86,11 @@ class Coming:
         return await self._patiently(partial(self._ends_at, position))
 
     async def keep_time(self) -> None:
-        """A tick when a timer is due and nothing came; also the very first record of a new log."""
+        """A tick when a timer is due and nothing came; also the first record of a state that has
+        folded none, as triggers at the start are due with it."""
         engine = self._running.engine
         due_ms, now_ms = engine.next_due_ms, self._site.clock.now_ms()
-        begins = not engine.has_started and engine.position == 0
-        if not begins and (due_ms is None or due_ms > now_ms):
+        if engine.has_started and (due_ms is None or due_ms > now_ms):
             return
         # Equal ids keep a leader that is not sure of its first try from ticking twice.
         dedup_id = f"tick/{self._lead.epoch}/{engine.position}/{due_ms}"

@@ -184,5 +184,6 @@ class Publishing:
 
     @property
     def _place(self) -> str:
-        name = self._site.name
-        return f"{name.app}/{name.group}/{name.partition}"
+        """For ids of dead letters. Logs that began later count from 1 again."""
+        app, group, partition = self._site.name.key
+        return f"{app}/{group}/{partition}"

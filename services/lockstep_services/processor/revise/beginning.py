@@ -45,32 +45,44 @@ async def begin(
     tail = await output_log.tail()
     revisions = await around.world.store.revisions.list(*name.key)
     engine, generation, is_empty = await _engine(around, view, revisions, tail, offload)
-    first, last = await input_log.bounds()
-    if first > engine.position + 1 and last > 0:
-        # Whatever was forgotten before was covered by a revision once: begin behind it and say so.
-        around.log.error(
-            "the input log begins behind the newest usable revision",
-            app=name.app, first=first, position=engine.position,
-        )  # fmt: skip
-        if revisions:
-            raise NoBeginningError(
-                f"the log begins at {first}, the newest usable revision is at {engine.position}",
-                where=name.app,
+    try:
+        first, last = await input_log.bounds()
+        if first > engine.position + 1 and last > 0:
+            _tell_of_gap(around, name, first, engine.position, is_state=bool(revisions))
+            await engine.close()
+            one = view.deployment
+            engine = await around.engines.make(
+                one.text, one.version, offload, origin=first - 1, view=view
             )
-        one = view.deployment
-        engine = await around.engines.make(
-            one.text, one.version, offload, origin=first - 1, view=view
+        site = Site(**vars(around), name=name, input=input_log, output=output_log)
+        site = replace(site, log=around.log.bind(**site.labels))
+        wanted = Wanted(view, nodes, around.settings.processor)
+        running, lead = Running(engine, generation, wanted), Lead()
+        if is_empty:
+            running.unrecorded = Beginning(*await engine.contents())
+        published = Published(site, running, lead)
+        published.saw(tail)
+        reach = Reach(site, running, lead, published, last, last)
+        return Replica(site, running, lead, reach, published)
+    except BaseException:  # a cancellation as well: nobody else knows of the engine
+        await engine.close()
+        raise
+
+
+def _tell_of_gap(
+    around: Surroundings, name: LogName, first: Position, position: Position, *, is_state: bool
+) -> None:
+    """Whatever was forgotten before was covered by a revision once: an empty state begins behind
+    it, and a state is not left behind for that. NoBeginningError."""
+    around.log.error(
+        "the input log begins behind the newest usable revision",
+        app=name.app, first=first, position=position,
+    )  # fmt: skip
+    if is_state:
+        raise NoBeginningError(
+            f"the log begins at {first}, the newest usable revision is at {position}",
+            where=name.app,
         )
-    site = Site(**vars(around), name=name, input=input_log, output=output_log)
-    site = replace(site, log=around.log.bind(**site.labels))
-    wanted = Wanted(view, nodes, around.settings.processor)
-    running, lead = Running(engine, generation, wanted), Lead()
-    if is_empty:
-        running.unrecorded = Beginning(*await engine.contents())
-    published = Published(site, running, lead)
-    published.saw(tail)
-    reach = Reach(site, running, lead, published, last, last)
-    return Replica(site, running, lead, reach, published)
 
 
 async def _engine(
@@ -133,7 +145,11 @@ async def _restored(
         engine = await around.engines.make(
             contents.text, revision.version, offload, origin=revision.position, view=view
         )
-        await engine.restore(revision.position, contents)
+        try:
+            await engine.restore(revision.position, contents)
+        except BaseException:  # a cancellation as well
+            await engine.close()
+            raise
     except (LookupError, EnvelopeError, SnapshotError) as error:
         around.log.error("a revision cannot be used", revision=revision.id, error=str(error))
         return None

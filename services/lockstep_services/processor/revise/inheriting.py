@@ -50,24 +50,37 @@ async def inherit(around: Surroundings, view: UnitView, offload: Offload) -> Inh
     one, sends = view.deployment, ended[0].contents.sends
     states = await _to_restore(around, view) or ended
     engine = await around.engines.make(one.text, one.version, offload, origin=position, view=view)
-    unit = engine.unit
-    assert unit is not None, view.key
     try:
-        plans = around.engines.plans
-        contents, lost = await offload.run(lambda: handed_down(unit, states, sends, plans))
-        if contents.snapshot:
-            await engine.restore(position, contents)
-        else:
-            engine.remember(contents)
+        return Inherited(engine, await _take_over(around, engine, states, sends, offload))
     except SnapshotError as error:
-        around.log.warning("a state does not fit", reason=str(error), app=view.name)
         await engine.close()
-        engine = await around.engines.make(
-            one.text, one.version, offload, origin=position, view=view
-        )
-        engine.remember(ended[0].contents)
+        around.log.warning("a state does not fit", reason=str(error), app=view.name)
         lost = (f"everything ({error})",)
+    except BaseException:  # a cancellation as well: nobody else knows of the engine
+        await engine.close()
+        raise
+    engine = await around.engines.make(one.text, one.version, offload, origin=position, view=view)
+    engine.remember(ended[0].contents)
     return Inherited(engine, lost)
+
+
+async def _take_over(
+    around: Surroundings,
+    engine: AppEngine,
+    states: Sequence[Ended],
+    sends: bytes,
+    offload: Offload,
+) -> tuple[str, ...]:
+    """The engine goes on from these states; gives what of them begins empty. SnapshotError."""
+    unit = engine.unit
+    assert unit is not None
+    plans = around.engines.plans
+    contents, lost = await offload.run(lambda: handed_down(unit, states, sends, plans))
+    if contents.snapshot:
+        await engine.restore(engine.position, contents)
+    else:
+        engine.remember(contents)
+    return lost
 
 
 async def _ended(around: Surroundings, former: Sequence[AppView]) -> tuple[Position, list[Ended]]:

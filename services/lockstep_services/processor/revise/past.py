@@ -26,6 +26,7 @@ from lockstep.control import (
 )
 from lockstep.events import LockstepError, OutputId, Position
 from lockstep.events.codec import EncodedEntry
+from lockstep.events.outputs import RowsOfColumns
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Deployment, Past
 from lockstep_services.processor.replica.leading import Lead
@@ -186,7 +187,7 @@ class PastFold:
         await engine.go_on_as(old, same_log=self._follows)
         engine.left_out = tuple(each for each in engine.left_out if each > engine.position)
         if len(rows := self._rows.at(engine.position, published)):
-            engine.outbox.add(engine.position, rows)
+            engine.outbox = held_alone(engine.position, rows)
         return engine
 
     def done(self) -> None:
@@ -265,3 +266,11 @@ class PastFold:
             raise PastAbandonedError("somebody else leads")
         if self._running.wanted.view.deployment.life != self._wanted.life:
             raise PastAbandonedError("something else is wanted")
+
+
+def held_alone(position: Position, rows: RowsOfColumns) -> Outbox:
+    """These rows of a position are to be published, and all before them are. So the position is not
+    settled yet, as it would be behind an empty slice of it."""
+    outbox = Outbox()
+    outbox.add(position, rows)
+    return outbox

@@ -38,6 +38,7 @@ from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import moved
 from lockstep.plan import AppPlan, Plans
 from lockstep_services.processor.state.envelope import Contents
+from lockstep_services.processor.state.making import Making
 from lockstep_services.processor.state.outbox import Outbox
 from lockstep_services.processor.state.poison import (
     DEFAULT_POISON_LIMIT,
@@ -71,10 +72,15 @@ class Engines:
         """A fresh engine that begins behind `origin`; SiddhiQLError, UnavailableError. `view`: of
         which unit of a fleet, if it is one."""
         plan = await offload.run(lambda: self.plans.of(text))
-        executor = await offload.run(lambda: self.make_executor(plan))
         unit = None
         if isinstance(view, UnitView):
             unit = await offload.run(lambda: unit_fold(view, self.plans))
+        making = Making(lambda: self.make_executor(plan))
+        try:
+            executor = await offload.run(making.make)
+        except BaseException:  # a cancelled call leaves its thread at work
+            making.give_up()
+            raise
         return AppEngine(plan, version, executor, offload, origin, self, unit)
 
 
@@ -215,7 +221,9 @@ class AppEngine:
     async def restore(self, position: Position, contents: Contents) -> None:
         """Takes over a revision of this text (or one that fits); SnapshotError when it does not."""
         async with self._lock:
-            await self._offload.run(lambda: self._executor.restore(contents.snapshot))
+            self.next_due_ms = await self._offload.run(
+                lambda: _restored(self._executor, contents.snapshot)
+            )
             if self._unit is not None:
                 self._unit.merger.clock_ms = None
             self._origin, self.unfoldable = position, None
@@ -231,9 +239,7 @@ class AppEngine:
         if self._executor.position > old.position:
             _, contents = await self.contents()
             snapshot = moved(contents.snapshot, old.position)
-            due_ms = self.next_due_ms
             await self.restore(old.position, structs.replace(contents, snapshot=snapshot))
-            self.next_due_ms = due_ms
         if not same_log or len(old.sends) >= len(self.sends):
             sends = old.sends.snapshot()
             self.sends = SendMemory.restored(sends, default_limit=self._engines.max_sends)
@@ -300,6 +306,13 @@ class AppEngine:
     async def close(self) -> None:
         """Gives the executor back."""
         self._executor.close()
+
+
+def _restored(executor: Executor, snapshot: bytes | memoryview) -> int | None:
+    """Takes over a snapshot; when a timer of it is due. An app in which nothing happens gets no
+    slice that would tell, and its windows, absences and triggers would wait for ever."""
+    executor.restore(snapshot)
+    return executor.run_encoded(()).next_due_ms
 
 
 def _merged(sieved: Sequence[EventFault], folded: Sequence[EventFault]) -> tuple[EventFault, ...]:

@@ -1,0 +1,191 @@
+"""A replica that does not come to its beginning gives back the executors that it has made."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lockstep.bus import LogName, OutputTail
+from lockstep.clock import VirtualClock
+from lockstep.control import AppView
+from lockstep.events import Generation, Life, UnavailableError
+from lockstep.execute.reference.executor import ReferenceExecutor
+from lockstep.frame import InlineOffload, Offload, ThreadOffload
+from lockstep.plan import Plans
+from lockstep.settings import load_settings
+from lockstep.store import Deployment, Origin, Revision, revision_id
+from lockstep.telemetry import get_logger
+from lockstep_services.processor.replica.replica import Replica
+from lockstep_services.processor.revise.beginning import NoBeginningError, begin
+from lockstep_services.processor.state.engine import Engines
+from lockstep_services.processor.state.envelope import Contents, seal
+from lockstep_services.processor.state.making import Making
+from tests.unit.services.processor.executors import Executors
+
+TEXT = "@app:name('A') define stream In (v int); from In select sum(v) as t insert into Out;"
+LIFE = Life(7, 1)
+STATE = Generation(LIFE, 0)
+NAME = LogName("A", since_ms=7)
+
+
+class InputLog:
+    """Its ends, or why they cannot be told."""
+
+    def __init__(self) -> None:
+        self.ends: tuple[int, int] | Exception | None = (1, 5)
+
+    async def bounds(self) -> tuple[int, int]:
+        """Never, where there is nothing to tell."""
+        if self.ends is None:
+            await asyncio.Event().wait()
+        if isinstance(self.ends, Exception):
+            raise self.ends
+        assert self.ends is not None
+        return self.ends
+
+
+class Place:
+    """Where a replica begins: revisions at these positions, and a log."""
+
+    def __init__(self, *positions: int) -> None:
+        self.executors, self.log, plans = Executors(), InputLog(), Plans()
+        self._plan = plans.of(TEXT)
+        contents = Contents(TEXT, ReferenceExecutor(self._plan).snapshot(), (), ())
+
+        async def answer(found: object) -> Any:
+            return found
+
+        found = [_revision(position) for position in positions]
+        revisions = SimpleNamespace(
+            list=lambda *_: answer(found), load=lambda _: answer(seal(contents))
+        )
+        output = SimpleNamespace(tail=lambda: answer(OutputTail(1, 1, None, STATE)))
+        bus = SimpleNamespace(
+            input_log=lambda *_, **__: answer(self.log), output_log=lambda *_, **__: answer(output)
+        )
+        world = SimpleNamespace(bus=bus, store=SimpleNamespace(revisions=revisions))
+        nothing = dict.fromkeys(
+            ("holders", "randomness", "metrics", "traces", "beating", "make_offload", "leases",
+             "hearing", "readings", "looks")
+        )  # fmt: skip
+        self._around = SimpleNamespace(
+            **nothing,
+            node="n",
+            world=world,
+            settings=load_settings({}),
+            clock=VirtualClock(0),
+            log=get_logger(),
+            watch=SimpleNamespace(settled=lambda *_: 0),
+            engines=Engines(plans, self.executors.make, 10),
+        )
+
+    async def begin(self, offload: Offload | None = None) -> Replica:
+        """A replica at its beginning."""
+        deployment = Deployment("A", TEXT, "v", LIFE, 1, 1, origin=Origin(0, 7))
+        around: Any = self._around
+        view = AppView(deployment, self._plan)
+        return await begin(around, NAME, view, ("n",), offload or InlineOffload())
+
+
+def _revision(position: int) -> Revision:
+    return Revision(revision_id("A", STATE, position, "u"), *NAME.key, "v", position, 1, 1, True, 1)
+
+
+async def _cancelled(task: asyncio.Task[Replica]) -> None:
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_one_that_is_stopped_while_it_begins_keeps_nothing() -> None:
+    """Its app is undeployed, or moved."""
+    place = Place(1)
+    place.log.ends = None
+    beginning = asyncio.ensure_future(place.begin())
+    await place.executors.until_made(1)
+    await _cancelled(beginning)
+    assert place.executors.left == 0
+
+
+async def test_one_that_fails_again_and_again_keeps_nothing() -> None:
+    """Behind the restore, the bus is away."""
+    place = Place(1)
+    place.log.ends = UnavailableError("the bus is away")
+    for made in range(1, 4):
+        with pytest.raises(UnavailableError):
+            await place.begin()
+        assert (len(place.executors.made), place.executors.left) == (made, 0)
+
+
+async def test_a_log_that_begins_behind_its_revision_keeps_nothing() -> None:
+    """That is tried again for ever."""
+    place = Place(1)
+    place.log.ends = (9, 10)
+    with pytest.raises(NoBeginningError):
+        await place.begin()
+    assert (len(place.executors.made), place.executors.left) == (1, 0)
+
+
+async def test_a_revision_that_does_not_fit_keeps_nothing() -> None:
+    """An older one is tried, and if that does not fit either, the log, which may be too short."""
+    place = Place(1, 2)
+    place.executors.refuses = 1
+    replica = await place.begin()
+    assert replica.running.generation == STATE
+    assert (len(place.executors.made), place.executors.left) == (2, 1)
+    await replica.running.engine.close()
+
+    place = Place(1, 2)
+    place.executors.refuses, place.log.ends = 2, (3, 5)
+    with pytest.raises(NoBeginningError):
+        await place.begin()
+    assert (len(place.executors.made), place.executors.left) == (3, 0)
+
+
+async def test_one_that_is_stopped_while_it_restores_keeps_nothing() -> None:
+    """The thread that restores goes on for a while."""
+    place, threads = Place(1), ThreadOffload("restoring")
+    place.executors.may_restore.clear()
+    beginning = asyncio.ensure_future(place.begin(threads))
+    await place.executors.until_made(1)
+    await asyncio.sleep(0.05)
+    await _cancelled(beginning)
+    assert place.executors.left == 0
+    place.executors.may_restore.set()
+    threads.close()
+
+
+async def test_one_that_is_stopped_while_its_executor_is_made_keeps_nothing() -> None:
+    """It is closed as soon as it is there."""
+    place, threads = Place(1), ThreadOffload("making")
+    place.executors.may_be_made.clear()
+    beginning = asyncio.ensure_future(place.begin(threads))
+    await asyncio.sleep(0.2)
+    await _cancelled(beginning)
+    assert place.executors.made == []
+    place.executors.may_be_made.set()
+    await threads.run(lambda: None)  # behind the one that makes it
+    assert (len(place.executors.made), place.executors.left) == (1, 0)
+    threads.close()
+
+
+async def test_an_empty_state_is_closed_before_another_one_begins_behind_the_log() -> None:
+    """Nothing is stored, and the log has forgotten its beginning."""
+    place = Place()
+    place.log.ends = (9, 10)
+    replica = await place.begin()
+    assert replica.running.engine.position == 8
+    assert (len(place.executors.made), place.executors.left) == (2, 1)
+
+
+def test_an_executor_that_is_there_just_before_it_is_given_up_is_closed() -> None:
+    """Its thread has ended, and whoever waited for it has been cancelled meanwhile."""
+    executors, plan = Executors(), Plans().of(TEXT)
+    making = Making(lambda: executors.make(plan))
+    making.make()
+    assert executors.left == 1
+    making.give_up()
+    assert executors.left == 0

@@ -1,0 +1,99 @@
+"""Ids of dead letters: what is written twice is stored once, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from lockstep.bus import DeadLetter, LogName, RecordTooLargeError
+from lockstep.clock import VirtualClock
+from lockstep.events import OutputId, OutputRow
+from lockstep.execute.contract import EventFault
+from lockstep.leader.protocol import Permit
+from lockstep.telemetry import get_logger
+from lockstep_services.processor.publish.publishing import Publishing
+from lockstep_services.processor.replica.leading import Lead
+from lockstep_services.processor.state.outbox import Outbox
+
+FAULT = EventFault(1, "In", (), "q", "cannot be folded")
+ROW = OutputRow(OutputId(1, 0), "Out", 1, ("x",))
+
+
+class Letters:
+    """A dead stream that remembers ids."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    async def append(self, letter: DeadLetter, *, dedup_id: str) -> int:
+        """Remembered."""
+        self.ids.append(dedup_id)
+        return len(self.ids)
+
+
+class FullLog:
+    """An output log that takes no row at all."""
+
+    async def append(self, record: object, *, expected_sequence: int) -> None:
+        """Refused."""
+        raise RecordTooLargeError(2, 1)
+
+
+async def ids_of(name: LogName) -> list[str]:
+    """Of an event that cannot be folded, and of a row that no record can hold."""
+    letters, outbox, clock = Letters(), Outbox(), VirtualClock(0)
+    outbox.add(1, (ROW,), (FAULT,))
+    site: Any = SimpleNamespace(
+        name=name,
+        node="n",
+        clock=clock,
+        log=get_logger(),
+        labels={},
+        output=FullLog(),
+        world=SimpleNamespace(bus=SimpleNamespace(dead_letters=letters)),
+        metrics=SimpleNamespace(count=lambda *_, **__: None),
+        traces=SimpleNamespace(follow=lambda *_, **__: Span()),
+    )
+    running: Any = SimpleNamespace(
+        engine=SimpleNamespace(outbox=outbox, plan=SimpleNamespace(schemas={}))
+    )
+    passage = SimpleNamespace(traces=(), door_ms=0)
+    published: Any = SimpleNamespace(
+        to_publish=None, recent=None, rows=None,
+        passing=SimpleNamespace(published=lambda _: passage),
+    )  # fmt: skip
+    trouble: Any = SimpleNamespace(text=None)
+    publishing = Publishing(site, running, Lead(), published, trouble)
+    await publishing.publish(Permit.of_claim(claimed_epoch=1, accepted_epoch=1, sequence=1))
+    return letters.ids
+
+
+class Span:
+    """Nobody follows it."""
+
+    carried = ""
+
+    def __enter__(self) -> Span:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+async def test_replicas_of_a_unit_give_a_letter_the_same_id() -> None:
+    """Whoever leads next may write it again."""
+    first, second = await ids_of(LogName("A", since_ms=7)), await ids_of(LogName("A", since_ms=7))
+    assert first == second
+    assert len(set(first)) == 2
+
+
+async def test_logs_that_began_later_give_their_letters_other_ids() -> None:
+    """After a purge positions count from 1 again, and the dead stream still knows the ids."""
+    before, after = await ids_of(LogName("A", since_ms=7)), await ids_of(LogName("A", since_ms=8))
+    assert not set(before) & set(after)
+
+
+async def test_units_give_their_letters_different_ids() -> None:
+    """Each folds the same positions."""
+    one, other = await ids_of(LogName("A", "g", 0)), await ids_of(LogName("A", "g", 1))
+    assert not set(one) & set(other)
