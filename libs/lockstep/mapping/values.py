@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lockstep.events import AttributeType
@@ -37,9 +37,17 @@ _PARSERS: dict[AttributeType, Callable[[str], Any]] = {
 
 def unfit(value: Any, wanted: AttributeType) -> MappingError:
     """The error of a value that does not fit."""
+    return MappingError(f"{_shown(value)} is no {wanted.value}")
+
+
+def _shown(value: Any) -> str:
+    """Lists and maps are named only: they may be nested deeper than can be written out."""
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return "an array"
     shown = object_text(value)
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    return MappingError(f"{shown} is no {wanted.value}")
+    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def strict_json(value: Any, wanted: AttributeType) -> Any:

@@ -13,7 +13,7 @@ from lockstep.events import Position
 from lockstep.events.codec import Index, send_id_of
 from lockstep.telemetry import NO_TRACES, Traces
 from lockstep_services.receiver.drafts import Draft
-from lockstep_services.receiver.submissions import Owned, Submission
+from lockstep_services.receiver.submissions import Owned, Shares, halves_of
 
 TOGETHER_MAX_RECORDS: Final = 64
 TOGETHER_MAX_EVENTS: Final = 4_096
@@ -49,7 +49,7 @@ class Appender:
         self, log: InputLog, some: Sequence[Owned], ids: Sequence[str], repeatable: bool
     ) -> None:
         if len(some) > 1:
-            traced = {pending.trace for _, owners in some for pending in owners if pending.trace}
+            traced = {pending.trace for _, shares in some for pending, _ in shares if pending.trace}
             with (
                 self._traces.follow("append", sorted(traced)) as span,
                 suppress(RecordTooLargeError),
@@ -59,33 +59,35 @@ class Appender:
                     for (draft, _), name in zip(some, ids, strict=True)
                 ]
                 stored = await log.append_together(coded)
-                for (_, owners), appended in zip(some, stored, strict=True):
-                    self._stands(owners, [appended])
+                for (_, shares), appended in zip(some, stored, strict=True):
+                    self._stands(shares, appended)
                 return
-        for (draft, owners), name in zip(some, ids, strict=True):
-            traced_one = [pending.trace for pending in owners if pending.trace]
+        for owned, name in zip(some, ids, strict=True):
+            traced_one = [pending.trace for pending, _ in owned[1] if pending.trace]
             with self._traces.follow("append", traced_one) as span:
-                self._stands(owners, await self._one(log, draft, name, repeatable, span.carried))
+                await self._one(log, owned, name, repeatable, span.carried)
 
-    def _stands(self, owners: Sequence[Submission], appended: Sequence[Appended]) -> None:
-        self.last_position = max(self.last_position, appended[-1].position)
-        for pending in owners:
-            pending.appended += appended
+    def _stands(self, shares: Shares, appended: Appended) -> None:
+        self.last_position = max(self.last_position, appended.position)
+        for pending, chunks in shares:
+            pending.appended.append(appended)
+            pending.stored += chunks
 
     async def _one(
-        self, log: InputLog, draft: Draft, dedup_id: str, repeatable: bool, trace: str
-    ) -> list[Appended]:
+        self, log: InputLog, owned: Owned, dedup_id: str, repeatable: bool, trace: str
+    ) -> None:
         """Appends, in halves when the carrier finds it too large; a single chunk is never cut."""
         try:
-            return [await self._whole(log, draft, dedup_id, repeatable, trace)]
+            appended = await self._whole(log, owned[0], dedup_id, repeatable, trace)
         except RecordTooLargeError:
-            halves = draft.halves()
+            halves = halves_of(owned)
             if halves is None:
                 raise
-        found: list[Appended] = []
+        else:
+            self._stands(owned[1], appended)
+            return
         for i, half in enumerate(halves):
-            found += await self._one(log, half, f"{dedup_id}.{i}", repeatable, trace)
-        return found
+            await self._one(log, half, f"{dedup_id}.{i}", repeatable, trace)
 
     async def _whole(
         self, log: InputLog, draft: Draft, dedup_id: str, repeatable: bool, trace: str

@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from lockstep.events import Fault, LockstepError
-from lockstep.frame.bodies import UNREADABLE, advice, malformed_json, whole_number
-from lockstep_services.receiver.values import EventReader, FieldError, RawEvent
+from lockstep.frame.bodies import UNREADABLE, advice, malformed_json, reason, whole_number
+from lockstep_services.receiver.values import TOO_DEEP, EventReader, FieldError, RawEvent
 
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
@@ -104,7 +104,15 @@ def decode_text(kind: str, body: bytes, reader: EventReader, *, max_refused: int
     """JSON or NDJSON → events; MalformedBodyError when nothing of it can be taken."""
     if kind == NDJSON:
         return _decode_lines(body, reader, max_refused)
-    return Decoded(chunks=[_decode_json(body, reader)])
+    try:
+        return Decoded(chunks=[_decode_json(body, reader)])
+    except RecursionError as error:
+        raise too_deep(error) from error
+
+
+def too_deep(error: RecursionError) -> MalformedBodyError:
+    """The refusal of a body that could be decoded, but not looked at."""
+    return MalformedBodyError(f"the body cannot be read: {reason(error)}", hint=TOO_DEEP)
 
 
 def decode_at_once(body: bytes, reader: EventReader) -> Chunk | None:
@@ -185,6 +193,8 @@ def _read_line(text: bytes, reader: EventReader) -> RawEvent | list[FieldError]:
         return reader.read(parse_json(text))
     except MalformedBodyError as error:
         return [FieldError(None, error.message)]
+    except RecursionError as error:
+        return [FieldError(None, reason(error))]
 
 
 def parse_json(body: bytes) -> Any:

@@ -25,6 +25,10 @@ class Draft(Protocol):
     def event_count(self) -> int:
         """How many events."""
 
+    @property
+    def chunk_count(self) -> int:
+        """How many chunks."""
+
     def encoded(
         self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
     ) -> bytes:
@@ -50,6 +54,13 @@ class ColumnsDraft(Draft, Protocol):
     def event_ids(self) -> pa.Array | None:
         """Those that their senders gave."""
 
+    @property
+    def size_bytes(self) -> int:
+        """About what the events take in records, with their times and ids."""
+
+    def behind(self, chunks: int) -> ColumnsDraft:
+        """The same without so many of the first chunks, at least one and not all."""
+
     def cut(self, max_bytes: int, max_events: int) -> Iterator[Draft]:
         """In halves until each is within the limits; a chunk stays whole."""
 
@@ -65,6 +76,10 @@ class RowsDraft:
     @property
     def event_count(self) -> int:
         return sum(map(len, self.chunks))
+
+    @property
+    def chunk_count(self) -> int:
+        return len(self.chunks)
 
     def encoded(
         self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
@@ -114,6 +129,15 @@ class BatchDraft:
     def event_count(self) -> int:
         return int(self.batch.num_rows)
 
+    @property
+    def chunk_count(self) -> int:
+        return len(self.chunk_lengths)
+
+    @property
+    def size_bytes(self) -> int:
+        given = (self.batch, self.timestamps_ms, self.event_ids)
+        return sum(int(each.nbytes) for each in given if each is not None)
+
     def encoded(
         self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
     ) -> bytes:
@@ -137,10 +161,11 @@ class BatchDraft:
             return None
         middle = len(self.chunk_lengths) // 2
         rows = int(np.sum(self.chunk_lengths[:middle]))
-        return (
-            self._part(0, rows, self.chunk_lengths[:middle]),
-            self._part(rows, self.batch.num_rows - rows, self.chunk_lengths[middle:]),
-        )
+        return self._part(0, rows, self.chunk_lengths[:middle]), self.behind(middle)
+
+    def behind(self, chunks: int) -> BatchDraft:
+        rows = int(np.sum(self.chunk_lengths[:chunks]))
+        return self._part(rows, self.batch.num_rows - rows, self.chunk_lengths[chunks:])
 
     def cut(self, max_bytes: int, max_events: int) -> Iterator[BatchDraft]:
         """In halves until each is within the limits; a chunk stays whole."""

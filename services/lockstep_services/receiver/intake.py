@@ -5,6 +5,8 @@ without a key share records, each chunk whole. A submission with a key has a rec
 that a repeated key finds the record of the first time; what comes in an order with others (messages
 of the bus) shares records under load: their keys stand beside their chunks, and whoever folds the
 log leaves out what came before. Independent submissions with a key are appended side by side.
+
+What shares records is refused by its own fault alone: after a refusal each goes on by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from functools import partial
 
 from lockstep.bus import InputLog
 from lockstep.clock import Clock
-from lockstep.events import LockstepError, UnavailableError
+from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.frame import run_side_by_side, wait_set
 from lockstep.telemetry import NO_TRACES, Traces
 from lockstep_services.receiver.appending import Appender
@@ -101,7 +103,7 @@ class Intake:
             batch = self._take_batch()
             self._appending = True
             try:
-                await self._append_batch(batch)
+                await self._append_in_order(batch)
             except LockstepError as error:
                 _fail(batch, error)
             except asyncio.CancelledError:
@@ -127,6 +129,25 @@ class Intake:
                 self._abreast += 1
                 task = group.create_task(self._append_alone(submission))
                 task.add_done_callback(partial(self._end_alone, submission, slots))
+
+    async def _append_in_order(self, batch: Sequence[Submission]) -> None:
+        """Together, else one by one: nobody is refused by the fault of another. Errors: what fails
+        all that are not done yet."""
+        try:
+            await self._append_batch(batch)
+        except LockstepError as error:
+            if error.fault is not Fault.USER or len(batch) == 1:
+                raise
+        else:
+            return
+        for pending in batch:
+            try:
+                # What is durable already has its receipt by that, and nothing is appended.
+                await self._append_batch([pending])
+            except LockstepError as error:
+                if error.fault is not Fault.USER:
+                    raise
+                _fail([pending], error)
 
     async def _append_alone(self, submission: Submission) -> None:
         try:

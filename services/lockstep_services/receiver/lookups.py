@@ -54,6 +54,11 @@ class AskedDraft:
         return self.events.event_count
 
     @property
+    def chunk_count(self) -> int:
+        """Of the events."""
+        return self.events.chunk_count
+
+    @property
     def batch(self) -> pa.RecordBatch:
         """The events alone."""
         return self.events.batch
@@ -68,6 +73,11 @@ class AskedDraft:
         """Of the events."""
         return self.events.event_ids
 
+    @property
+    def size_bytes(self) -> int:
+        """Of the events."""
+        return self.events.size_bytes
+
     def encoded(
         self, clock_ms: int, send_id: bytes = b"", trace: str = "", index: Index | None = None
     ) -> bytes:
@@ -75,6 +85,9 @@ class AskedDraft:
 
     def halves(self) -> None:
         return None
+
+    def behind(self, chunks: int) -> AskedDraft:
+        raise AssertionError("it is stored whole or not at all")
 
     def cut(self, max_bytes: int, max_events: int) -> Iterator[Draft]:
         yield self

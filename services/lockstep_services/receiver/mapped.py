@@ -33,6 +33,7 @@ from lockstep_services.receiver.decode import (
     Refusal,
     decode_at_once,
     parse_json,
+    too_deep,
 )
 from lockstep_services.receiver.drafts import BatchDraft
 from lockstep_services.receiver.values import (
@@ -122,6 +123,12 @@ class NamedJsonReader:
         self._absent = dict.fromkeys(schema.names) if fills_missing else {}
 
     def read(self, body: bytes, properties: Mapping[str, Any]) -> Decoded:
+        try:
+            return self._read(body)
+        except RecursionError as error:
+            raise too_deep(error) from error
+
+    def _read(self, body: bytes) -> Decoded:
         if self._enclosing is None and (whole := decode_at_once(body, self._reader)) is not None:
             return Decoded([whole])
         document = parse_json(body)
@@ -159,7 +166,7 @@ class NamedJsonReader:
             document = parse_json(body)
             if self._enclosing is not None:
                 document = self._enclosing.read(document)
-        except LockstepError:
+        except (LockstepError, RecursionError):
             return None  # told by `read`
         return self._columns.taken(document, timestamp_ms)
 
@@ -193,11 +200,21 @@ class MappedReader:
             payload: Any = _entries(body) if self._kind == "keyvalue" else body
         except LockstepError as error:
             raise MalformedBodyError(error.message) from error
-        decoded = _decoded(self._mapper.read(payload, 0, properties), self._schema)
-        if b"\\u" in body and self._kind not in BYTES:
+        try:
+            decoded = _decoded(self._mapper.read(payload, 0, properties), self._schema)
+        except RecursionError as error:
+            raise too_deep(error) from error
+        if self._may_halve(body, properties):
             _check_texts(decoded, self._schema)
         _check_depth(decoded, self._schema)
         return decoded
+
+    def _may_halve(self, body: bytes, properties: Mapping[str, Any]) -> bool:
+        """Whether half a character may be in the texts. JSON has escapes for it, which Base64 may
+        hide; and in the headers of HTTP it stands for a byte that is no UTF-8."""
+        escapes = self._kind not in BYTES and b"\\u" in body
+        hides = self._kind == "cloudevents" and b"data_base64" in body
+        return escapes or hides or not is_whole(properties)
 
     def draft(
         self, body: bytes, properties: Mapping[str, Any], timestamp_ms: int | None
@@ -267,11 +284,11 @@ def _chunks(reading: Reading) -> list[tuple[RawEvent, ...]]:
 
 
 def _check_texts(decoded: Decoded, schema: StreamSchema) -> None:
-    """Half a character, which JSON can write and no log can hold."""
+    """Half a character, which JSON can write and no log can hold, within objects neither."""
     for chunk in decoded.chunks:
         for event in chunk:
             for name, value in zip(schema.names, event.data, strict=True):
-                if isinstance(value, str) and not is_whole(value):
+                if not is_whole(value):
                     raise _unfit([FieldError(name, "half of a character: surrogates not allowed")])
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -43,6 +43,12 @@ class Run:
         """How many."""
         return len(self.chunks)
 
+    def behind(self, chunks: int) -> Run:
+        """The same without so many of the first chunks, at least one and not all."""
+        left = self.chunks[chunks:]
+        share = sum(map(len, left)) / max(1, self.events)
+        return replace(self, chunks=left, size_bytes=int(self.size_bytes * share))
+
 
 @dataclass(frozen=True, slots=True)
 class BatchRun:
@@ -59,7 +65,7 @@ class BatchRun:
     @property
     def size_bytes(self) -> int:
         """About what they take in records."""
-        return sum(int(one.batch.nbytes) for one in self.batches)
+        return sum(one.size_bytes for one in self.batches)
 
     @property
     def events(self) -> int:
@@ -69,10 +75,36 @@ class BatchRun:
     @property
     def chunk_count(self) -> int:
         """How many."""
-        return sum(len(one.chunk_lengths) for one in self.batches)
+        return sum(one.chunk_count for one in self.batches)
+
+    def behind(self, chunks: int) -> BatchRun:
+        """The same without so many of the first chunks, at least one and not all."""
+        return BatchRun(self.schema, list(behind(self.batches, chunks)))
 
 
 AnyRun = Run | BatchRun
+
+
+class _Chunks(Protocol):
+    @property
+    def chunk_count(self) -> int: ...
+
+    def behind(self, chunks: int) -> Self: ...
+
+
+Some = TypeVar("Some", bound=_Chunks)
+
+
+def behind(parts: Sequence[Some], chunks: int) -> Iterator[Some]:
+    """Runs, or the batches of one, without so many of the first chunks."""
+    for part in parts:
+        if not chunks:
+            yield part
+        elif chunks < part.chunk_count:
+            yield part.behind(chunks)
+            chunks = 0
+        else:
+            chunks -= part.chunk_count
 
 
 def stamped(run: Run, timestamp_ms: int | None) -> Run:

@@ -11,7 +11,7 @@ from lockstep.events import Position, StreamSchema
 from lockstep.events.codec import send_id_of
 from lockstep_services.receiver.decode import Chunk
 from lockstep_services.receiver.drafts import Draft, RowsDraft
-from lockstep_services.receiver.runs import AnyRun, BatchRun, Run
+from lockstep_services.receiver.runs import AnyRun, BatchRun, Run, behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class Receipt:
 
 @dataclass(slots=True)
 class Submission:
-    """Events that were sent together; `done` tells how it ended. `trace`: of the send."""
+    """Events that were sent together; `done` tells how it ended. `trace`: of the send.
+    `stored`: how many of its chunks are durable, always the first ones."""
 
     runs: Sequence[AnyRun]
     key: str | None
@@ -34,6 +35,7 @@ class Submission:
     events: int
     trace: str = ""
     appended: list[Appended] = field(default_factory=list)
+    stored: int = 0
 
     @property
     def is_one_chunk(self) -> bool:
@@ -61,26 +63,49 @@ class IntakeLimits:
     max_abreast: int
 
 
-Owned = tuple[Draft, Sequence[Submission]]
+Shares = Sequence[tuple[Submission, int]]
+"""Whose the chunks of a record are, in order, and how many of each."""
+
+Owned = tuple[Draft, Shares]
 
 
 def drafts_of(batch: Sequence[Submission], limits: IntakeLimits) -> Iterator[Owned]:
-    """Records to be, in order, with the submissions that they hold something of.
+    """Records to be, in order, with the submissions that they hold something of. What is durable
+    already is left out.
 
     A new one begins for another stream, another stamping, an Arrow batch, or when one is full. The
     cuts depend on the submissions alone, so that a repeated key is cut as it was before.
     """
     gathering = _Gathering(limits)
     for pending in batch:
-        for run in pending.runs:
+        for run in behind(pending.runs, pending.stored):
             if isinstance(run, BatchRun):
                 yield from gathering.finish()
                 for whole in run.batches:
                     for part in whole.cut(limits.max_record_bytes, limits.max_record_events):
-                        yield part, (pending,)
+                        yield part, ((pending, part.chunk_count),)
             else:
                 yield from gathering.add(pending, run)
     yield from gathering.finish()
+
+
+def halves_of(owned: Owned) -> tuple[Owned, Owned] | None:
+    """Two records in place of one, each with its owners; None when there is one chunk only."""
+    draft, shares = owned
+    halves = draft.halves()
+    if halves is None:
+        return None
+    left = halves[0].chunk_count
+    first: list[tuple[Submission, int]] = []
+    second: list[tuple[Submission, int]] = []
+    for pending, chunks in shares:
+        taken = min(left, chunks)
+        left -= taken
+        if taken:
+            first.append((pending, taken))
+        if chunks > taken:
+            second.append((pending, chunks - taken))
+    return (halves[0], first), (halves[1], second)
 
 
 class _Gathering:
@@ -91,7 +116,8 @@ class _Gathering:
         self._kind: tuple[StreamSchema, bool] | None = None
         self._chunks: list[Chunk] = []
         self._ids: list[bytes] = []
-        self._owners: dict[int, Submission] = {}
+        self._owners: list[Submission] = []
+        self._counts: list[int] = []
         self._size = self._events = 0
 
     def add(self, pending: Submission, run: Run) -> Iterator[Owned]:
@@ -113,7 +139,10 @@ class _Gathering:
             self._chunks.append(chunk)
             if pending.key is not None and pending.is_one_chunk:
                 self._ids.append(send_id_of(f"{pending.key}#0"))
-            self._owners[id(pending)] = pending
+            if not self._owners or self._owners[-1] is not pending:
+                self._owners.append(pending)
+                self._counts.append(0)
+            self._counts[-1] += 1
             self._size += size
             self._events += len(chunk)
 
@@ -121,8 +150,9 @@ class _Gathering:
         """What has been gathered."""
         if self._chunks and self._kind is not None:
             draft = RowsDraft(self._kind[0], self._chunks, self._ids)
-            yield draft, list(self._owners.values())
-        self._kind, self._chunks, self._ids, self._owners = None, [], [], {}
+            yield draft, list(zip(self._owners, self._counts, strict=True))
+        self._kind, self._chunks, self._ids = None, [], []
+        self._owners, self._counts = [], []
         self._size = self._events = 0
 
 

@@ -269,7 +269,7 @@ def _convert(value: Any, kind: AttributeType) -> tuple[Any, str | None]:
         if abs(value) > FLOAT_MAX:
             return None, f"{value} is outside the range of float"
         return single(float(value)), None
-    return None, f"expected {kind}, got {_kind(value)} {_shown(value)}"
+    return None, f"expected {kind}, got {_told(value)}"
 
 
 def _whole(value: float, kind: AttributeType) -> tuple[Any, str | None]:
@@ -291,6 +291,13 @@ def _kind(value: Any) -> str:
         list: "an array", type(None): "null",
     }  # fmt: skip
     return names.get(type(value), type(value).__name__)
+
+
+def _told(value: Any) -> str:
+    """Lists and objects are named only: they may be nested deeper than can be written out."""
+    if isinstance(value, list | dict):
+        return _kind(value)
+    return f"{_kind(value)} {_shown(value)}"
 
 
 def _shown(value: Any) -> str:

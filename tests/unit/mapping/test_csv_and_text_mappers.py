@@ -174,3 +174,21 @@ def test_wrong_text_options(nested: Any, options: dict[str, Any]) -> None:
     """Patterns that are none, groups of patterns that are not there."""
     with pytest.raises(SiddhiQLError):
         source("text", *nested, **options)
+
+
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("csv", f"x,{LONG},2.5"),
+        ("text", f"a:x,\nv:{LONG},\nd:2.5"),
+        ("xml", f"<events><event><a>x</a><v>{LONG}</v><d>2.5</d></event></events>"),
+    ],
+)
+def test_a_number_of_thousands_of_digits_is_refused(kind: str, text: str) -> None:
+    """As any that is too large: its event is refused, and nothing else happens."""
+    reading = source(kind).read(text, 1)
+    assert rows(reading) == []
+    assert ["is no int" in refusal.message for refusal in reading.refused] == [True]

@@ -341,3 +341,37 @@ def test_places_of_types_as_confluent_writes_them() -> None:
     for broken in (b"", b"\x80", b"\x22", b"\x01", b"\xff\xff\xff\xff\xff\xff"):
         with pytest.raises(MappingError):
             read_indexes(broken, 0)
+
+
+LOOSE_DEF = """
+syntax = "proto2";
+message L {
+  optional string a = 1; optional int32 v = 2; optional I i = 3; repeated string r = 4;
+  map<string, string> m = 5; map<int32, string> k = 6;
+  message I { optional string s = 1; }
+}
+"""
+NO_TEXT = b"\x02\xff\xfe"
+
+
+@pytest.mark.parametrize(
+    ("type_", "path", "body", "told"),
+    [
+        ("string", "a", b"\x0a" + NO_TEXT, "the text is no UTF-8"),
+        ("object", "a", b"\x0a" + NO_TEXT, "L.a is no UTF-8"),
+        ("string", "i.s", b"\x1a\x04\x0a" + NO_TEXT, "the text is no UTF-8"),
+        ("object", "i", b"\x1a\x04\x0a" + NO_TEXT, "L.I.s is no UTF-8"),
+        ("string", "i", b"\x1a\x04\x0a" + NO_TEXT, "L.I.s is no UTF-8"),
+        ("object", "r", b"\x22" + NO_TEXT, "L.r is no UTF-8"),
+        ("string", "$.r[0]", b"\x22" + NO_TEXT, "L.r is no UTF-8"),
+        ("object", "m", b"\x2a\x07\x0a" + NO_TEXT + b"\x12\x01x", "L.MEntry.key is no UTF-8"),
+        ("object", "m", b"\x2a\x07\x0a\x01x\x12" + NO_TEXT, "L.MEntry.value is no UTF-8"),
+        ("object", "k", b"\x32\x06\x08\x01\x12" + NO_TEXT, "L.KEntry.value is no UTF-8"),
+    ],
+)
+def test_texts_that_are_no_utf8(type_: str, path: str, body: bytes, told: str) -> None:
+    """Proto2 lets them pass, and no log could hold them."""
+    schema = stream(x=type_, v="int")
+    mapper = source("protobuf", attributes(x=path, v="v"), schema=schema, schema_def=LOOSE_DEF)
+    (refused,) = mapper.read(body + b"\x10\x05", 7).refused
+    assert [(each.attribute, each.message) for each in refused.fields] == [("x", told)]

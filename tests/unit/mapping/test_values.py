@@ -13,7 +13,7 @@ from lockstep.events import AttributeType, LockstepError
 from lockstep.functions.convert import object_text
 from lockstep.functions.json_path import compile_path
 from lockstep.mapping.contract import MappingError
-from lockstep.mapping.values import from_text, lenient
+from lockstep.mapping.values import exact, from_text, lenient
 
 TYPES = [one for one in AttributeType if one is not AttributeType.OBJECT]
 VALUES = st.one_of(
@@ -73,3 +73,16 @@ def test_a_definite_path_is_read_where_it_leads(document: Any, text: str) -> Non
         return references[-1][0][references[-1][1]] if references else document
 
     assert found(path.read, document) == found(there, document)
+
+
+@pytest.mark.parametrize("convert", [exact, lenient])
+@pytest.mark.parametrize("depth", [1, 450, 20_000])
+def test_what_is_nested_is_named(convert: Any, depth: int) -> None:
+    """It is not written out, however deep it is."""
+    array: Any = []
+    for _ in range(depth):
+        array = [array]
+    with pytest.raises(MappingError, match=r"^an array is no int$"):
+        convert(array, AttributeType.INT)
+    with pytest.raises(MappingError, match=r"^an object is no double$"):
+        convert({"a": array}, AttributeType.DOUBLE)

@@ -54,6 +54,20 @@ def test_xml_source(text: str, options: dict[str, Any], expected: Any, refused: 
     assert (rows(reading), len(reading.refused)) == (expected, refused)
 
 
+def test_elements_as_text_have_a_limited_depth() -> None:
+    """What is too deep to be written out is refused by its attribute's name."""
+
+    def read(depth: int) -> Any:
+        inner = "<b>" * depth + "</b>" * depth
+        return source("xml").read(ONE.replace("x", inner).join(("<e>", "</e>")), 1)
+
+    (((text, _, _),),) = rows(read(50))
+    assert text.count("<b") == 50
+    for depth in (1_000, 30_000):
+        (refused,) = read(depth).refused
+        assert (refused.where, refused.message) == ("a", "the message is nested too deep")
+
+
 def test_xml_nulls_come_back() -> None:
     """xsi:nil there and back."""
     sent = events((None, 5, None))

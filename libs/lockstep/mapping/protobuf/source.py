@@ -10,7 +10,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
 
-from lockstep.events import LockstepError, StreamSchema
+from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.functions.json_path import MissingError, compile_path
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag, invalid
@@ -143,19 +143,33 @@ class _Form:
 
     def row(self, message: Any, properties: Properties | None) -> tuple[Any, ...]:
         """The attributes' values; MappingError names all that do not fit."""
-        if self._plain is not None:
-            values: tuple[Any, ...] = self._plain(message)
+        values = self._quickly(message)
+        # Proto2 lets a text be no UTF-8, and it comes as bytes then.
+        if values is not None and bytes not in map(type, values):
             return values
-        if self._quick is not None:
-            return tuple([read(message) for read in self._quick])
         reads = self._reads
         return row_of(
             self._columns,
             lambda column: reads[column.attribute.name](message),
             properties,
             fails_on_missing=self._fails,
-            convert=lambda value, _: value,
+            convert=_whole_text,
         )
+
+    def _quickly(self, message: Any) -> tuple[Any, ...] | None:
+        """The values where none can be missing or has to be converted."""
+        if self._plain is not None:
+            values: tuple[Any, ...] = self._plain(message)
+            return values
+        if self._quick is not None:
+            return tuple([read(message) for read in self._quick])
+        return None
+
+
+def _whole_text(value: Any, wanted: AttributeType) -> Any:
+    if wanted is AttributeType.STRING and isinstance(value, bytes):
+        raise MappingError("the text is no UTF-8")
+    return value
 
 
 def _reader(descriptor: Descriptor, column: Column, fails: bool) -> tuple[Read, bool]:

@@ -104,8 +104,10 @@ def field_document(value: Any, field: FieldDescriptor) -> Any:
         return _single(value, field)
     inner = field.message_type
     if inner is not None and inner.GetOptions().map_entry:
-        values = inner.fields_by_name["value"]
-        return {_key(key): _single(value[key], values) for key in sorted(value, key=_key)}
+        keys, values = inner.fields_by_name["key"], inner.fields_by_name["value"]
+        return {
+            _key(_single(key, keys)): _single(value[key], values) for key in sorted(value, key=_key)
+        }
     return [_single(each, field) for each in value]
 
 
@@ -175,6 +177,8 @@ def _single(value: Any, field: FieldDescriptor) -> Any:
         known = enum.values_by_number.get(value)
         return str(value) if known is None else known.name
     if inner is None:
+        if field.type == FieldDescriptor.TYPE_STRING and isinstance(value, bytes):
+            raise MappingError(f"{field.full_name} is no UTF-8")
         return finite(value)
     if inner.full_name in _TIMES:
         return value.seconds * 1_000 + int(value.nanos / 1_000_000)

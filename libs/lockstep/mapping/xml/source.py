@@ -106,7 +106,10 @@ class XmlSource:
         if element.get(_NIL) == "true":
             return None
         if len(element) and not self._leaves:
-            return ElementTree.tostring(element, encoding="unicode").strip()
+            try:
+                return ElementTree.tostring(element, encoding="unicode").strip()
+            except RecursionError as error:
+                raise MappingError("the message is nested too deep") from error
         return "".join(element.itertext()) if self._leaves else element.text or ""
 
 

@@ -61,6 +61,38 @@ def test_malformed_bodies_are_refused(body: bytes) -> None:
         json_chunks(body)
 
 
+def test_bodies_of_any_depth_are_refused() -> None:
+    """Also those that can be decoded just so: never a crash."""
+    for depth in [*range(900, 1_000), 5_000]:
+        event = b'{"a":"x","v":' + b"[" * depth + b"]" * depth + b"}"
+        for body in (event, b"[" + event + b"]"):
+            with pytest.raises(MalformedBodyError):
+                json_chunks(body)
+        lines = decode_text(NDJSON, event + b'\n["x",1]', EventReader(SCHEMA), max_refused=10)
+        assert ([one.line for one in lines.refused], len(lines.chunks)) == ([1], 1)
+        line = b'{"stream":"S","event":' + event + b"}"
+        _, refused = decode_mixed(line, lambda name: EventReader(SCHEMA), max_refused=1)
+        assert len(refused) == 1
+
+
+class DeepReader(EventReader):
+    """Nothing is shallow enough for it."""
+
+    def read(self, value: Any) -> Any:
+        """Raises."""
+        raise RecursionError
+
+
+def test_what_no_reader_can_follow_is_refused() -> None:
+    """With the limit, and of lines each by itself."""
+    event = b'{"a":5,"v":1}'
+    with pytest.raises(MalformedBodyError, match="nested too deep") as caught:
+        decode_text(JSON, event, DeepReader(SCHEMA), max_refused=1)
+    assert caught.value.hint == "lists and objects may be nested 100 deep"
+    decoded = decode_text(NDJSON, event + b'\n{"a":"x","v":1}', DeepReader(SCHEMA), max_refused=1)
+    assert (decoded.refused[0].reason, len(decoded.chunks)) == ("it is nested too deep", 1)
+
+
 def test_what_is_malformed_is_said_once() -> None:
     """And where."""
     with pytest.raises(MalformedBodyError) as caught:

@@ -13,7 +13,14 @@ import pytest
 from lockstep.bus import Appended, Coded, InputLog, RecordTooLargeError
 from lockstep.bus.together import one_by_one
 from lockstep.clock import VirtualClock
-from lockstep.events import Attribute, AttributeType, EventsRecord, StreamSchema, UnavailableError
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    EventsRecord,
+    InvalidEventError,
+    StreamSchema,
+    UnavailableError,
+)
 from lockstep.events.codec import (
     EncodedEntry,
     EventsHeader,
@@ -24,7 +31,7 @@ from lockstep.events.codec import (
 from lockstep_services.receiver.appending import TOGETHER_MAX_EVENTS, TOGETHER_MAX_RECORDS
 from lockstep_services.receiver.intake import Intake
 from lockstep_services.receiver.runs import Run
-from lockstep_services.receiver.submissions import IntakeLimits
+from lockstep_services.receiver.submissions import IntakeLimits, Receipt
 from lockstep_services.receiver.values import RawEvent
 
 SCHEMA = StreamSchema("S", (Attribute("v", AttributeType.INT),))
@@ -308,3 +315,97 @@ async def test_one_that_is_too_large_is_cut_where_it_stands() -> None:
     assert (names[0], names[-1]) == ("a#0", "a#2")
     assert len(names) > 3
     assert all(name.startswith("a#1.") for name in names[1:-1])
+
+
+BAD = [Run(SCHEMA, [(RawEvent(("no number",), None),)], 10)]
+
+
+async def outcomes(
+    shelf: Shelf, sent: Sequence[tuple[Sequence[Run], str | None]]
+) -> list[Receipt | BaseException]:
+    """How submissions that come together end."""
+    names = itertools.count()
+    limits = IntakeLimits(10**6, 10**6, 5, 1)
+    intake = Intake(shelf.open, VirtualClock(), lambda: f"own{next(names)}", limits)
+    done = [intake.submit(runs, key) for runs, key in sent]
+    task = asyncio.create_task(intake.run())
+    found = await asyncio.gather(*done, return_exceptions=True)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return found
+
+
+def values_in(shelf: Shelf) -> list[list[int]]:
+    """What each record holds."""
+    records = [decode_input(entry.payload) for _, entry in shelf.stored]
+    return [
+        [event.data[0] for chunk in record.chunks for event in chunk]
+        for record in records
+        if isinstance(record, EventsRecord)
+    ]
+
+
+@pytest.mark.parametrize("has_keys", [True, False])
+async def test_one_at_fault_disturbs_no_neighbour(has_keys: bool) -> None:
+    """Those that would have shared its record have records of their own, in their order."""
+    shelf = Shelf(100_000)
+    runs = [run_of(1), BAD, run_of(2), BAD, run_of(3)]
+    found = await outcomes(shelf, [(r, f"k{n}" if has_keys else None) for n, r in enumerate(runs)])
+    assert [type(each) for each in found] == [
+        Receipt, InvalidEventError, Receipt, InvalidEventError, Receipt,
+    ]  # fmt: skip
+    assert [each.first for each in found if isinstance(each, Receipt)] == [1, 2, 3]
+    assert values_in(shelf) == [[1], [2], [3]]
+    if has_keys:
+        assert [name for name, _ in shelf.stored] == ["k0#0", "k2#0", "k4#0"]
+
+
+async def test_what_is_durable_is_not_appended_again() -> None:
+    """Beside what turned out to be too large; its sender has its receipt."""
+    shelf = Shelf(1_500)
+    large = [Run(SCHEMA, [tuple(RawEvent((n,), None) for n in range(900))], 10)]
+    sent = [run_of(1), run_of(2), large, run_of(3), run_of(4)]
+    found = await outcomes(shelf, [(runs, None) for runs in sent])
+    assert [type(each) for each in found] == [
+        Receipt, Receipt, RecordTooLargeError, Receipt, Receipt,
+    ]  # fmt: skip
+    assert values_in(shelf) == [[1, 2], [3], [4]]
+    assert [each.first for each in found if isinstance(each, Receipt)] == [1, 1, 2, 3]
+
+
+async def test_what_is_durable_in_part_goes_on() -> None:
+    """Behind its durable part, whoever else was at fault. By its own fault it is refused."""
+    large = Run(OTHER, [(RawEvent((n,), None),) for n in range(TOGETHER_MAX_EVENTS)], 10)
+    shelf = Shelf(1_000_000)
+    found = await outcomes(shelf, [([large, *run_of(1)], None), (BAD, None)])
+    assert isinstance(found[0], Receipt)
+    assert (found[0].first, found[0].last) == (1, 2)
+    assert isinstance(found[1], InvalidEventError)
+    assert values_in(shelf) == [list(range(TOGETHER_MAX_EVENTS)), [1]]
+
+    shelf = Shelf(1_000_000)
+    found = await outcomes(shelf, [([large, *BAD], None), (run_of(1), None)])
+    assert isinstance(found[0], InvalidEventError)
+    assert isinstance(found[1], Receipt)
+    assert values_in(shelf) == [list(range(TOGETHER_MAX_EVENTS)), [1]]
+
+
+async def test_a_log_that_is_away_refuses_all_that_are_left() -> None:
+    """It is nobody's fault, so nobody is tried by itself."""
+    log = HeldLog()
+    async with running(log) as intake:
+        done = [intake.submit(run_of(n), None) for n in range(3)]
+        await settle()
+        await log.let("own0#0", error=UnavailableError("away"))
+        assert [type(each.exception()) for each in done] == [UnavailableError] * 3
+        assert log.begun == ["own0#0"]
+
+        done = [intake.submit(run_of(n), None) for n in range(3)]
+        await settle()
+        await log.let("own1#0", error=InvalidEventError("one of them is wrong"))
+        await log.let("own2#0")
+        await log.let("own3#0", error=UnavailableError("away"))
+        assert done[0].result().first == 1
+        assert [type(each.exception()) for each in done[1:]] == [UnavailableError] * 2
+        assert intake.is_idle
+    assert log.begun == ["own0#0", "own1#0", "own2#0", "own3#0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -16,6 +17,7 @@ from lockstep_services.receiver.decode import MalformedBodyError, Refusal
 from lockstep_services.receiver.mapped import message_reader
 from lockstep_services.receiver.messages import BusMessage, Transfer
 from lockstep_services.receiver.sources import source_number, with_source
+from lockstep_services.receiver.values import FieldError
 
 STREAM = "define stream S (room string, celsius double, at long);"
 
@@ -185,6 +187,86 @@ def test_half_a_character_is_refused() -> None:
     assert chunks(PATHS, whole) == [[("\U0001f600", 1.0, 1)]]
 
 
+HALF: list[FieldError] = [FieldError("p", "half of a character: surrogates not allowed")]
+
+
+@pytest.mark.parametrize("inner", [r'{"x":"\ud800"}', r'[["\ud800"]]', r'{"\ud800":1}'])
+def test_half_a_character_in_an_object_is_refused(inner: str) -> None:
+    """However deep it is in it; else those that share its record would be refused, too."""
+    mapper = reader("@map(type='json', @attributes(p='$.p'))", "define stream S (p object);")
+    with pytest.raises(MalformedBodyError) as refused:
+        mapper.read(f'{{"p":{inner}}}'.encode(), {})
+    assert refused.value.errors == HALF
+    whole = inner.replace("d800", "d83d\\ude00")
+    ((event,),) = mapper.read(f'{{"p":{whole}}}'.encode(), {}).chunks
+    assert event.data == (json.loads(whole),)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "body", "headers"),
+    [
+        ("@map(type='json', @attributes(p='trp:X'))", b"{}", {"x": "a\udcff"}),
+        ("@map(type='binaryPassThrough', @attributes(p='trp:X', q='0'))", b"\x00",
+         {"x": "a\udcff"}),
+        ("@map(type='cloudevents')",
+         json.dumps({"specversion": "1.0", "id": "7", "source": "/", "type": "t",
+                     "data_base64": base64.b64encode(rb'{"p":"\ud800","q":1}').decode()}).encode(),
+         {}),
+    ],
+)  # fmt: skip
+def test_half_a_character_from_elsewhere_is_refused(
+    mapping: str, body: bytes, headers: dict[str, str]
+) -> None:
+    """A header's byte that is no UTF-8, and an escape within Base64."""
+    stream = "p string" if "json" in mapping else "p string, q object"
+    with pytest.raises(MalformedBodyError) as refused:
+        reader(mapping, f"define stream S ({stream});").read(body, CIMultiDict(headers))
+    assert refused.value.errors == HALF
+
+
+JSON_FORM = '{"n":%s,"x":[{"n":"?"}]}'
+EVENT_FORM = f'{{"specversion":"1.0","id":"1","source":"s","type":"t","data":{JSON_FORM}}}'
+
+
+@pytest.mark.parametrize(
+    ("mapping", "form", "begin", "end"),
+    [
+        ("@map(type='json', @attributes(n='$.n'))", JSON_FORM, "[", "]"),
+        ("@map(type='json', @attributes(n='$..x'))", JSON_FORM, "[", "]"),
+        ("@map(type='json', enclosing.element='$..x')", JSON_FORM, "[", "]"),
+        ("@map(type='json', fail.on.missing.attribute='false')", JSON_FORM, "[", "]"),
+        ("@map(type='cloudevents')", EVENT_FORM, "[", "]"),
+        ("@map(type='keyvalue')", JSON_FORM, "[", "]"),
+        ("@map(type='xml')", "<events><event><n>%s</n></event></events>", "<a>", "</a>"),
+    ],
+)
+def test_messages_of_any_depth_are_refused(mapping: str, form: str, begin: str, end: str) -> None:
+    """Also those that can be decoded just so; large ones are left to whoever refuses."""
+    mapper = reader(mapping, "define stream S (n int);")
+    for depth in [*range(300, 900, 100), *range(900, 1_000, 4), 5_000]:
+        body = (form % (begin * depth + end * depth)).encode()
+        with pytest.raises(MalformedBodyError):
+            mapper.read(body, {})
+        assert mapper.draft(body + b" " * 9_000, {}, None) is None
+
+
+class DeepMapper:
+    """Nothing is shallow enough for it."""
+
+    def read(self, payload: Any, now_ms: int, properties: Any = None) -> Any:
+        """Raises."""
+        raise RecursionError
+
+
+def test_what_no_mapper_can_follow_is_refused() -> None:
+    """With the limit."""
+    mapper = reader(PATHS)
+    mapper._mapper = DeepMapper()
+    with pytest.raises(MalformedBodyError, match="nested too deep") as refused:
+        mapper.read(b"{}", {})
+    assert refused.value.hint == "lists and objects may be nested 100 deep"
+
+
 def test_expressions_read_texts_of_a_limited_length() -> None:
     """They may take the square of it, and would hold up everybody."""
     ((field, message),) = errors(TEXT, "x" * 20_000)
@@ -295,6 +377,19 @@ async def test_dead_letters_say_why_and_what_to_do(mapping: str, body: bytes, re
     await Transfer(acceptor, get_logger()).all([BusMessage("A", "S", body, {}, None, acknowledge)])
     assert [(one.reason, one.payload) for one in acceptor.buried] == [(reason, body)]
     assert acknowledged == [body]
+
+
+def test_a_number_of_thousands_of_digits_is_refused() -> None:
+    """As any that is too large: alone in a form of pieces, with its message in one of wholes."""
+    digits = "9" * 5000
+    body = f"x,1.5,{digits}\ny,2.5,7"
+    decoded = reader("@map(type='csv', event.grouping.enabled='true')").read(body.encode(), {})
+    assert [[event.data for event in chunk] for chunk in decoded.chunks] == [[("y", 2.5, 7)]]
+    assert len(decoded.refused) == 1
+    body = f"<events><event><room>x</room><celsius>1</celsius><at>{digits}</at></event></events>"
+    [(field, message)] = errors("@map(type='xml')", body)
+    assert field == "at"
+    assert "is no long" in message
 
 
 HL7 = 'MSH|^~\\&|LAB|CLINIC|||20200101||ADT^A01|7|P|2.3\rPID|1||5: "x",\r'

@@ -86,3 +86,15 @@ def test_time_and_id_are_taken_and_checked(reader: EventReader) -> None:
     found = reader.read({**GOOD, "_timestamp": "now", "_id": 7})
     assert isinstance(found, list)
     assert [error.field for error in found] == ["_timestamp", "_id"]
+
+
+@pytest.mark.parametrize("depth", [1, 450, 20_000])
+def test_what_is_nested_is_named(reader: EventReader, depth: int) -> None:
+    """It is not written out, however deep it is."""
+    array: list[object] = []
+    for _ in range(depth):
+        array = [array]
+    assert reader.read({**GOOD, "class": array, "ok": {"a": array}}) == [
+        FieldError("class", "expected int, got an array"),
+        FieldError("ok", "expected bool, got an object"),
+    ]
