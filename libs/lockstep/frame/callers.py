@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections import OrderedDict
@@ -177,7 +176,7 @@ class Callers:
     async def _by_basic(self, given: str, address: str) -> Principal | None:
         try:
             name, colon, password = base64.b64decode(given, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # letters that are no base64, or no text in it
             return None
         return await self.by_password(name, password, address) if colon else None
 

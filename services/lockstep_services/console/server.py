@@ -28,6 +28,7 @@ from lockstep.settings import Settings, SettingsError, load_settings
 from lockstep.telemetry import CONTENT_TYPE, Metrics, configure_logging, get_logger
 from lockstep.tls import serving
 from lockstep_services.console import login, pages
+from lockstep_services.console.bodies import Bounded
 from lockstep_services.console.compressing import Compressing, prepare
 from lockstep_services.console.guard import Guard
 from lockstep_services.console.openid import SignIn
@@ -108,6 +109,7 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
 
     application = FastAPI(lifespan=living, openapi_url=None, docs_url=None, redoc_url=None)
     application.add_middleware(Compressing)
+    application.add_middleware(Bounded)
     application.add_middleware(Guard, settings=settings.server, metrics=metrics, clock=clock)
     _add_health(application, metrics)
     leave = None

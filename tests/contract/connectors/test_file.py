@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.clock import SystemClock
+from lockstep.connectors.file import source as reading
 from lockstep.connectors.file.source import FileSource
 from lockstep.sources import Place, Received
 from lockstep.testing.connectors import play_source
@@ -61,6 +62,19 @@ async def test_a_line_that_is_being_written_waits_for_its_end(tmp_path: Path) ->
     assert [each.payload for each in await read_all(FileSource(options, PLACE))] == [b"one"]
     path.write_bytes(b"one\ntwo\n")
     assert [each.payload for each in await read_all(FileSource(options, PLACE))] == [b"two"]
+
+
+@pytest.mark.parametrize("tailing", ["true", "false"])
+async def test_a_line_that_is_too_long_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tailing: str
+) -> None:
+    """Its rest is the next message, and what stands behind it comes, too."""
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 8)
+    path = tmp_path / "a.log"
+    path.write_bytes(b"one\n0123456789\n76543210\ntwo\n")
+    options = {"file.uri": str(path), "tailing": tailing, "action.after.process": "keep"}
+    found = await read_all(FileSource(options, PLACE))
+    assert [each.payload for each in found] == [b"one", b"01234567", b"89", b"76543210", b"two"]
 
 
 @pytest.mark.parametrize("action", ["move", "delete", "keep"])

@@ -22,6 +22,7 @@ from lockstep.sources import Place, Received, Source
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 """Of a file that is a message, or that expressions are searched in."""
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
+"""A longer one is cut: its rest is the next message."""
 CHUNK_BYTES: Final = 64 * 1024
 MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
 """Of the parts that are read at once."""
@@ -179,7 +180,8 @@ class FileSource(Source):
             while len(pieces) < max_messages:
                 begin = file.tell()
                 line = file.readline(MAX_LINE_BYTES)
-                if not line or (self._tails and not line.endswith(b"\n")):
+                is_whole = line.endswith(b"\n") or len(line) >= MAX_LINE_BYTES
+                if not line or (self._tails and not is_whole):
                     return pieces, not self._tails
                 if line.strip():
                     pieces.append(_Piece(line.rstrip(b"\r\n"), begin, file.tell()))

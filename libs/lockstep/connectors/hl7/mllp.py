@@ -24,6 +24,8 @@ from lockstep.sources import Inbox, Listening, Place, Received, Source
 BEGIN: Final = b"\x0b"
 END: Final = b"\x1c\r"
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
+UNREAD_MAX_BYTES: Final = 1024 * 1024
+"""Of answers to a sender. One that leaves more unread is hung up."""
 ANSWER_S: Final = 30.0
 CONNECT_S: Final = 5.0
 
@@ -88,9 +90,13 @@ class Read:
         return Read(payload, header, came_in_xml)
 
     def answer(self, code: str) -> bytes:
-        """The acknowledgement, in the form of the message."""
+        """The acknowledgement, in the form of the message; in its own where XML cannot hold what
+        the sender wrote."""
         answer = self.header.answer(code)
-        return to_xml(answer) if self.came_in_xml else answer
+        if self.came_in_xml:
+            with contextlib.suppress(ValueError):
+                return to_xml(answer)
+        return answer
 
 
 def block(message: bytes) -> bytes:
@@ -135,9 +141,10 @@ class Hl7Source(Source):
         async def acknowledge() -> None:
             if writer.is_closing():
                 return  # it comes again, and is known
-            with contextlib.suppress(OSError):  # likewise
-                writer.write(block(read.answer("AA")))
-                await writer.drain()
+            writer.write(block(read.answer("AA")))
+            # All other senders would wait, too, for one that does not read.
+            if writer.transport.get_write_buffer_size() > UNREAD_MAX_BYTES:
+                writer.transport.abort()
 
         header = read.header
         return Received(read.payload, {"control.id": header.field(10)}, header.id, acknowledge)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final
+from functools import lru_cache, wraps
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 import hl7apy
 
@@ -12,6 +13,12 @@ OLDEST: Final = "2.3"
 """Of a message that does not say its version."""
 KEPT: Final = 1_000
 """Answers of each kind that are kept: what is asked for, senders say."""
+KEPT_MAX_CHARACTERS: Final = 100
+"""Of the names in a question whose answer is kept. No known one is as long."""
+VERSION_MAX_CHARACTERS: Final = 20
+"""Of a version as a sender writes it; what is behind them is not looked at."""
+Names = TypeVarTuple("Names")
+T = TypeVar("T")
 
 _SHARED: Final = {
     "ADT_A01": "A04 A08 A13", "ADT_A05": "A14 A28 A31", "ADT_A06": "A07",
@@ -58,7 +65,7 @@ class Type:
 
 def version_of(text: str) -> str:
     """The version whose structures hold: this one, else the newest that is older, or the oldest."""
-    wanted = _numbers(text or OLDEST)
+    wanted = _numbers(text[:VERSION_MAX_CHARACTERS] or OLDEST)
     known = sorted(hl7apy.SUPPORTED_LIBRARIES, key=_numbers)
     return str(next((one for one in reversed(known) if _numbers(one) <= wanted), known[0]))
 
@@ -67,7 +74,19 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
-@lru_cache(maxsize=KEPT)
+def _kept(answer: Callable[[*Names], T]) -> Callable[[*Names], T]:
+    """Answers once to short names. Long ones would fill the memory, as nobody uses them again."""
+    short = lru_cache(maxsize=KEPT)(answer)
+
+    @wraps(answer)
+    def asked(*names: *Names) -> T:
+        is_short = sum(len(str(one)) for one in names) <= KEPT_MAX_CHARACTERS
+        return short(*names) if is_short else answer(*names)
+
+    return asked
+
+
+@_kept
 def message_of(kind: str, event: str, structure: str, version: str) -> tuple[str, tuple[Part, ...]]:
     """The name of a message's structure, and its parts; none when nobody knows it."""
     plain = f"{kind}_{event}" if event else kind
@@ -78,14 +97,14 @@ def message_of(kind: str, event: str, structure: str, version: str) -> tuple[str
     return structure or plain, ()
 
 
-@lru_cache(maxsize=KEPT)
+@_kept
 def fields_of(segment: str, version: str) -> tuple[Type, ...]:
     """The fields of a segment, from the first on; none when nobody knows it."""
     found = _elements(version, "Segment").get(segment)
     return tuple(_type(one) for one in found[1]) if found and found[1] else ()
 
 
-@lru_cache(maxsize=KEPT)
+@_kept
 def components_of(name: str, version: str) -> tuple[Type, ...] | None:
     """The components of a type by its name, as OBX-2 says it: () for a plain one, None when nobody
     knows it."""

@@ -159,11 +159,10 @@ class _Connections:
         self._tls = place.tls
         self._needs_tls = options["transport"].lower() == "tls"
         self._framing = Framing(options.get("framing", Framing.AUTO).lower())
-        self._connections_max = int(options.get("max.connections", CONNECTIONS_MAX))
         self._reading = reading
         self._inbox = Inbox()
-        self._listening = Listening(self._talk)
-        self._connections = 0
+        connections_max = int(options.get("max.connections", CONNECTIONS_MAX))
+        self._listening = Listening(self._talk, connections_max=connections_max)
 
     async def read(self, max_messages: int, wait_ms: int) -> Sequence[Received]:
         """OSError when the port cannot be opened, or has to speak TLS and has no certificate."""
@@ -173,17 +172,7 @@ class _Connections:
         return await self._inbox.take(max_messages, wait_ms)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._connections >= self._connections_max:
-            return  # it is hung up, so the sender learns it
-        self._connections += 1
-        try:
-            own: socket.socket = writer.get_extra_info("socket")
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            await self._read_on(reader, str(writer.get_extra_info("peername")[0]))
-        finally:
-            self._connections -= 1
-
-    async def _read_on(self, reader: asyncio.StreamReader, sender: str) -> None:
+        sender = str(writer.get_extra_info("peername")[0])
         frames = Frames(self._framing, self._reading.max_bytes)
         try:
             while chunk := await reader.read(READ_BYTES):
