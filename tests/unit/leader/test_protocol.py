@@ -111,6 +111,26 @@ def test_a_leader_in_doubt_reads_the_tail_before_it_goes_on() -> None:
     assert told == (i.TrimHeld(SECOND), i.Publish(state.permit, SECOND))
 
 
+@pytest.mark.parametrize("older", [EMPTY, f.Tail(1, 1, None)], ids=["claim", "append"])
+def test_a_leader_in_doubt_that_is_shown_an_older_end_looks_again(older: f.Tail) -> None:
+    """One from before its claim or its last append tells nothing: the next look decides, and it is
+    not at once, however often that happens."""
+    state, _ = run(f.RowsHeld(THIRD), f.AppendAccepted(2, FIRST), state=leading())
+    state, told = run(f.AppendUnknown(), state=state)
+    assert told == (i.ReadTail(),)
+    looks = []
+    for ms in range(1, 1_001):
+        state, told = run(f.TailRead(older), f.RowsHeld(THIRD), state=state)
+        assert told == ()
+        state, told = run(f.TimePassed(ms), state=state)
+        looks += [ms] if i.ReadTail() in told else []
+    assert looks == list(range(100, 1_001, 100))
+    state, told = run(f.TailRead(f.Tail(2, 1, FIRST)), state=state)
+    assert isinstance(state, Leading)
+    assert told == (i.TrimHeld(FIRST), i.Publish(state.permit, FIRST))
+    assert state.permit.expected_sequence == 2
+
+
 def test_a_leader_goes_on_while_the_lease_server_is_away() -> None:
     """Renewals fail, appends are accepted, and it asks again soon."""
     state, told = run(f.TimePassed(400), state=leading())

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 from typing import Final
-from weakref import ReferenceType, ref
+from weakref import WeakValueDictionary, ref
 
 from nats.aio.msg import Msg
 
@@ -45,7 +45,7 @@ class Bells:
     def __init__(self, jetstream: JetStream) -> None:
         self._jetstream = jetstream
         self._connection = jetstream.connection
-        self._open: dict[int, ReferenceType[Bell]] = {}
+        self._open: WeakValueDictionary[int, Bell] = WeakValueDictionary()
         self._watching: asyncio.Task[None] | None = None
         self._began_at = 0.0
 
@@ -61,8 +61,8 @@ class Bells:
                 # The reader takes the rest from the log.
                 await self.close(ringing)
 
-        bell.key = await self._connection.subscribe(subject_of(stream), take)
-        self._open[bell.key] = waiting
+        bell.key = await self._connection.subscribe(subject_of(stream), take, owner=bell)
+        self._open[bell.key] = bell
         try:
             state = await self._jetstream.state(stream)
             self._tell(bell, int(state["messages"]), int(state["last_seq"]))
@@ -95,9 +95,6 @@ class Bells:
         while True:
             await asyncio.sleep(_WATCH_EVERY_S)
             now = loop.time()
-            for key in [key for key, bell in self._open.items() if bell() is None]:
-                del self._open[key]  # its reader is gone
-                await self._connection.unsubscribe(key)
             # Servers of a cluster tell each other of a new subscription only a little later.
             settled_at = self._began_at + _SETTLED_AFTER_S
             is_due = looked_at < settled_at <= now or now - looked_at >= _LOOK_EVERY_S
@@ -110,8 +107,7 @@ class Bells:
                     generation, looked_at = current, now
 
     async def _look(self) -> None:
-        found = (waiting() for waiting in self._open.values())
-        bells = [bell for bell in found if bell is not None and not bell.rung.is_set()]
+        bells = [bell for bell in self._open.values() if not bell.rung.is_set()]
         ends: dict[str, tuple[int, int]] = {}
         if len(bells) <= _FEW:
             for stream in {bell.stream for bell in bells}:

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import nats.errors
@@ -23,6 +24,7 @@ from lockstep.bus.nats.address import Address
 from lockstep.bus.nats.answers import Answers
 from lockstep.bus.nats.dialing import RECONNECT_EVERY_MS, Callbacks, dial, hang_up
 from lockstep.bus.nats.errors import NobodyAnswersError, NotConnectedError, translated
+from lockstep.bus.nats.farewells import Farewells, Owed
 from lockstep.bus.nats.serving import Serving
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
@@ -43,11 +45,24 @@ class Listening:
     queue: str
     handler: Handler
     current: Subscription | None = field(default=None)
+    owed: Owed | None = None
+    ended: bool = False
 
     async def begin(self, client: Client) -> None:
         """On this client. UnavailableError."""
         with translated(self.subject):
             self.current = await client.subscribe(self.subject, queue=self.queue, cb=self.handler)
+        if self.ended:  # somebody let go of it meanwhile
+            await self.end()
+
+    async def end(self) -> None:
+        """For good; idempotent."""
+        self.ended = True
+        if self.owed is not None:
+            self.owed.detach()
+        if self.current is not None:
+            with contextlib.suppress(nats.errors.Error):
+                await self.current.unsubscribe()
 
 
 class Connection:
@@ -57,6 +72,7 @@ class Connection:
         self.address = address
         self.limits = limits
         self.serving = Serving()
+        self.farewells = Farewells()
         self.generation = 0  # counts the times when something in flight may have been lost
         self._name = name
         self._log = get_logger()
@@ -136,9 +152,12 @@ class Connection:
             raise NobodyAnswersError("nobody answers", where=subject)
         return message
 
-    async def subscribe(self, subject: str, handler: Handler, *, queue: str = "") -> int:
+    async def subscribe(
+        self, subject: str, handler: Handler, *, queue: str = "", owner: object = None
+    ) -> int:
         """A key for `unsubscribe`; survives reconnects and new clients. On return the server knows
-        of it: what others send from then on comes."""
+        of it: what others send from then on comes. With an owner it ends, too, once nobody has
+        that one; so the handler must not have it either."""
         self.check()
         key = next(self._keys)
         listening = Listening(subject, queue, handler)
@@ -148,14 +167,15 @@ class Connection:
             await listening.begin(self._client)
             await self._round_trip(subject, self.limits.publish_timeout_ms)
             failed.pop_all()
+        if owner is not None:
+            listening.owed = self.farewells.owe(owner, partial(self.unsubscribe, key))
         return key
 
     async def unsubscribe(self, key: int) -> None:
         """Ends it; idempotent, also while the server is away."""
         listening = self._listening.pop(key, None)
-        if listening is not None and listening.current is not None:
-            with contextlib.suppress(nats.errors.Error):
-                await listening.current.unsubscribe()
+        if listening is not None:
+            await listening.end()
 
     async def drain(self, key: int) -> None:
         """As `unsubscribe`, but the server knows of it on return, and the handler has had all that
@@ -196,6 +216,7 @@ class Connection:
         self._closing = True
         if self._restoring is not None:
             self._restoring.cancel()
+        self.farewells.close()
         self._lost("the bus was closed")
         await hang_up(self._client)
 

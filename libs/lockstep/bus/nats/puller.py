@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import Final
+from weakref import ref
 
 import msgspec
 from nats.aio.msg import Msg
@@ -28,7 +29,7 @@ class ConsumerGoneError(UnavailableError):
 
 
 class Puller:
-    """One reader at a time. `close` it."""
+    """One reader at a time. `close` it, or let go of it."""
 
     def __init__(self, connection: Connection, stream: str, consumer: str) -> None:
         self._connection = connection
@@ -46,7 +47,13 @@ class Puller:
 
     async def open(self) -> None:
         """Listens for what will be pulled."""
-        self._key = await self._connection.subscribe(f"{self._inbox}.*", self._take)
+        listening = ref(self)
+
+        async def take(message: Msg) -> None:
+            if (puller := listening()) is not None:
+                puller._take(message)
+
+        self._key = await self._connection.subscribe(f"{self._inbox}.*", take, owner=self)
 
     async def close(self) -> None:
         """Idempotent."""
@@ -87,6 +94,7 @@ class Puller:
             if remaining <= 0:
                 return False
             self._arrived.clear()
+            # The event loop has the time limit, and with it whoever waits, and so this puller.
             try:
                 async with asyncio.timeout(min(remaining, _SILENCE_S)):
                     await self._arrived.wait()
@@ -118,7 +126,7 @@ class Puller:
             self._next, msgspec.json.encode(request), reply=f"{self._inbox}.{self._pulls}"
         )
 
-    async def _take(self, message: Msg) -> None:
+    def _take(self, message: Msg) -> None:
         self._heard_at = asyncio.get_running_loop().time()
         # What is stored comes under its own subject, words about the pull under ours.
         if not message.subject.startswith(self._inbox):

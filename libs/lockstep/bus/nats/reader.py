@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import itertools
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from nats.aio.msg import Msg
@@ -18,6 +19,7 @@ from nats.aio.msg import Msg
 from lockstep.bus.nats.bells import Bell, Bells
 from lockstep.bus.nats.checksum import Inspection
 from lockstep.bus.nats.errors import ApiError
+from lockstep.bus.nats.farewells import Owed
 from lockstep.bus.nats.jetstream import JetStream
 from lockstep.bus.nats.puller import ConsumerGoneError, Puller
 from lockstep.clock import Randomness
@@ -48,7 +50,7 @@ class _Delivered:
 
 
 class LogReader:
-    """One position in one log."""
+    """One position in one log. Let go of it at the end: what it has at the server is given back."""
 
     def __init__(
         self, jetstream: JetStream, stream: str, randomness: Randomness, bells: Bells
@@ -62,6 +64,7 @@ class LogReader:
         self._randomness = randomness
         self._lock = asyncio.Lock()
         self._puller: Puller | None = None
+        self._owed: Owed | None = None
         self._consumer = ""
         self._after = -1
         self._delivered = 0
@@ -83,11 +86,6 @@ class LogReader:
                         raise
                     await asyncio.sleep(0 if failures == 1 else _PAUSE_S)
         raise AssertionError("unreachable")
-
-    async def close(self) -> None:
-        """Gives the consumer back."""
-        async with self._lock:
-            await self._drop()
 
     async def _read(
         self, after: int, max_records: int, max_bytes: int, deadline: float
@@ -186,6 +184,9 @@ class LogReader:
         puller = Puller(self._jetstream.connection, self._stream, self._consumer)
         await puller.open()
         self._puller = puller
+        self._owed = self._jetstream.connection.farewells.owe(
+            puller, partial(_delete, self._jetstream, self._stream, self._consumer)
+        )
         await self._jetstream.call(
             f"CONSUMER.CREATE.{self._stream}.{self._consumer}",
             {"stream_name": self._stream, "config": config},
@@ -204,12 +205,12 @@ class LogReader:
 
     async def _give_back(self) -> None:
         puller, self._puller = self._puller, None
-        if puller is None:
-            return
-        await puller.close()
-        # Left behind it would end by itself, after the time it may be idle.
-        with contextlib.suppress(UnavailableError, ApiError):
-            await self._jetstream.call(f"CONSUMER.DELETE.{self._stream}.{self._consumer}")
+        owed, self._owed = self._owed, None
+        if puller is not None:
+            await puller.close()
+            await _delete(self._jetstream, self._stream, self._consumer)
+        if owed is not None:
+            owed.detach()
 
     def _accept(self, message: Msg) -> _Delivered:
         delivered = _delivered(message.reply)
@@ -226,6 +227,12 @@ class LogReader:
         self._at_end = delivered.pending == 0
         self._moved_at = asyncio.get_running_loop().time()
         return delivered
+
+
+async def _delete(jetstream: JetStream, stream: str, consumer: str) -> None:
+    # Left behind it would end by itself, after the time it may be idle.
+    with contextlib.suppress(UnavailableError, ApiError):
+        await jetstream.call(f"CONSUMER.DELETE.{stream}.{consumer}")
 
 
 def _delivered(reply: str) -> _Delivered:

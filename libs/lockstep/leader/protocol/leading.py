@@ -46,8 +46,7 @@ def on_leading(state: Leading, fact: facts.Fact, rules: Rules) -> Step:
         case facts.TailRead(tail):
             return _told(state, tail, rules)
         case facts.TailUnavailable():
-            at_ms = state.own.now_ms + rules.retry_every_ms
-            return replace(state, reading=False, read_at_ms=at_ms), ()
+            return _reads_later(state, rules), ()
         case facts.HandOverRequested(to):
             ended = TermEnded(f"handed over to {to}", is_planned=True)
             return Yielding(state.own), (ended, HandOverLease(to))
@@ -92,12 +91,18 @@ def _told(state: Leading, tail: facts.Tail, rules: Rules) -> Step:
             after = Yielding(state.own, asking=True)
         return after, (*trimmed(tail), ended, *released)
     if tail.epoch < state.permit.epoch or tail.sequence < state.permit.expected_sequence:
-        return state, trimmed(tail)  # from before our claim or our last append
+        # From before our claim or our last append: who is in doubt has to look once more.
+        return _reads_later(state, rules) if state.reading else state, trimmed(tail)
     # Our own epoch: nobody else writes with it, so what stands there is an append of ours whose
     # answer was lost.
     moved = _moved(state, tail.sequence, later(state.published, tail.last_id))
     following, todo = publish_next(replace(moved, reading=False))
     return following, (*trimmed(tail), *todo)
+
+
+def _reads_later(state: Leading, rules: Rules) -> Leading:
+    """A look at the log's end has told nothing; the next one is not at once."""
+    return replace(state, reading=False, read_at_ms=state.own.now_ms + rules.retry_every_ms)
 
 
 def _when_due(state: Leading) -> Step:
