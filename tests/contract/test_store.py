@@ -186,6 +186,35 @@ async def test_placements_are_kept_and_go_with_the_app(store: Store, app: str) -
     assert await store.deployments.get(app) is None
 
 
+async def test_a_placement_without_nodes_is_none(store: Store, app: str) -> None:
+    """Each layout of a fleet has units of its own: nothing is left of those that are over."""
+    epoch, there = await _epoch(store, app), store.deployments
+    unit = f"{app}\x1fmain~1\x1f0"
+    for nodes in (["a"], [], []):
+        assert await there.put_placement(unit, nodes, epoch=epoch) == Written()
+    assert unit not in await there.placements()
+    assert await there.put_placement(unit, ["a"], epoch=epoch + 1) == Written()
+    assert await there.put_placement(unit, [], epoch=epoch) == Stale(epoch + 1)
+    assert unit in await there.placements()
+    await there.put_placement(unit, [], epoch=epoch + 1)
+
+
+async def test_the_placements_of_all_units_go_with_the_app(store: Store, app: str) -> None:
+    """Those of an app whose name begins alike stay."""
+    epoch, there = await _epoch(store, app), store.deployments
+    mine = [f"{app}\x1f{group}~{n}\x1f{n}" for group in ("by_k", "größe%_") for n in (1, 2)]
+    others = [f"{app}2", f"{app}2\x1fby_k~1\x1f0", f"x{app}\x1fby_k~1\x1f0", f"{app}%"]
+    await there.put(deployment(app), epoch=epoch)
+    for key in (app, *mine, *others):
+        await there.put_placement(key, ["a", "b"], epoch=epoch)
+    assert await there.remove(app, epoch=epoch) == Written()
+    left = await there.placements()
+    assert [key for key in (app, *mine) if key in left] == []
+    assert [key for key in others if key in left] == others
+    for key in others:
+        await there.put_placement(key, [], epoch=epoch)
+
+
 async def test_which_processors_are_drained(store: Store, app: str) -> None:
     """Until it is taken back; twice is once; an older epoch is refused."""
     epoch, node = await _epoch(store, app), f"node-of-{app}"

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lockstep.embedded import EmbeddedServers
@@ -145,12 +146,28 @@ async def test_the_last_leader_of_a_deployed_app_stays_known(store: Store, app: 
     gone = app + "-gone"
     noted = [_took(app, 1, 10), _took(app, 2, 20), _took(gone, 1, 20), _took(app, 3, 90)]
     await store.failovers.note(noted[:3], epoch=epoch)
-    assert await store.failovers.trim(50, [app]) >= 2
+    assert await store.failovers.trim(50, {app: 0}) >= 2
     assert await store.failovers.read(0, 99, limit=9, app=app) == [noted[1]]
     assert await store.failovers.read(0, 99, limit=9, app=gone) == []
     await store.failovers.note(noted[3:], epoch=epoch)
-    assert await store.failovers.trim(50, [app]) == 1
+    assert await store.failovers.trim(50, {app: 0}) == 1
     assert await store.failovers.read(0, 99, limit=9, app=app) == [noted[3]]
+
+
+async def test_the_last_leaders_of_earlier_layouts_are_not_kept_for_ever(
+    store: Store, app: str
+) -> None:
+    """Each layout of a fleet has units of its own, which nobody leads again."""
+    epoch = await _epoch(store, app)
+    groups = ("by_k~2", "by_k~12", "a~2~12", "a~12~2", "main")
+    noted = {
+        group: msgspec.structs.replace(_took(app, number, 10 + number), group=group)
+        for number, group in enumerate(groups)
+    }
+    await store.failovers.note(list(noted.values()), epoch=epoch)
+    assert await store.failovers.trim(50, {app: 12}) >= 3
+    left = await store.failovers.read(0, 99, limit=9, app=app)
+    assert sorted(one.group for one in left) == ["a~2~12", "by_k~12"]
 
 
 async def test_a_line_that_was_cut_short_costs_no_other(tmp_path: Path) -> None:

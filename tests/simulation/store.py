@@ -57,10 +57,15 @@ class SimDeployments(MemoryDeployments):
         self._archive = archive
 
     async def put(
-        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+        self,
+        deployment: Deployment,
+        *,
+        epoch: int,
+        deploying: Deploying | None = None,
+        revives: bool = True,
     ) -> Written | Stale:
         """Stores it, or refuses."""
-        outcome = await super().put(deployment, epoch=epoch, deploying=deploying)
+        outcome = await super().put(deployment, epoch=epoch, deploying=deploying, revives=revives)
         if isinstance(outcome, Written):
             self._archive.deployments[deployment.life] = deployment
         return outcome

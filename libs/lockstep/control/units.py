@@ -16,9 +16,9 @@ from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import FleetPlan, GroupPlan, fleet_of
 from lockstep.siddhiql import CheckedApp, ast
 from lockstep.store import Deployment
+from lockstep.store.naming import LAYOUT_SIGN, UNIT_SEPARATOR
 
-SEPARATOR: Final = "\x1f"
-LAYOUT_SIGN: Final = "~"
+SEPARATOR: Final = UNIT_SEPARATOR
 
 
 def unit_key(name: LogName) -> str:
@@ -85,7 +85,8 @@ class AppView:
         between: who follows its logs by its plan goes on."""
         one = self.deployment
         alike = one.version == other.version and one.layout == other.layout
-        return alike and one.parallel == other.parallel and self.is_of(other.life)
+        is_cut_alike = one.layout == 0 or one.parallel == other.parallel
+        return alike and is_cut_alike and self.is_of(other.life)
 
     def is_of(self, life: Life) -> bool:
         """Of that app, whatever its text is now: one that was undeployed since is another."""

@@ -131,9 +131,9 @@ class Deployment:
     """The desired state of one app. `version` is the SHA-256 of the text; `settings` are what was
     given with it.
 
-    `parallel`: into how many partitions its groups are cut; 0: it runs as one unit, in the app's
-    own logs. `layout`: the life in which the units of today were made, whose logs bear it; 0 for
-    one unit. `former`: the layout before, which goes on until the units of this one have begun.
+    `parallel`: into how many partitions somebody wants its groups cut; 0: its text says. `layout`:
+    the life in which the units of today were made, whose logs bear it; 0 for one unit, in the app's
+    own logs. `former`: the layout before, which goes on until the units of this one have begun.
     `rules`: those by which this layout was cut (plan.fleet.contract.RULES); releases that wrote
     nothing of it had the first ones.
     """
@@ -184,12 +184,14 @@ class Deployments(Protocol):
     """Desired state: which apps at which version, and where their replicas are placed."""
 
     async def put(
-        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
-    ) -> Written | Stale:
+        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None,
+        revives: bool = True,
+    ) -> Written | Stale:  # fmt: skip
         """Stores or replaces by app name; its life must be the next one of the same app, also
         behind a removal that did not purge. The first is for an app that is not deployed, and
         deployed later than the one before. `deploying`: its text is a next version, unless it is
-        the newest one already; both are written, or neither."""
+        the newest one already; both are written, or neither. `revives`: False where an app that
+        was undeployed meanwhile stays so."""
 
     async def get(self, app: str) -> Deployment | None:
         """The deployment or None."""
@@ -198,17 +200,18 @@ class Deployments(Protocol):
         """All, by name."""
 
     async def remove(self, app: str, *, epoch: int, purge: bool = False) -> Written | Stale:
-        """Takes an app and its placement away (idempotent); what was deployed last stays in
-        `removed`. `purge` may follow later, and takes its versions away, too."""
+        """Takes an app and the placements of its units away (idempotent); what was deployed last
+        stays in `removed`. `purge` may follow later, and takes its versions away, too."""
 
     async def removed(self) -> Sequence[Removed]:
         """Apps that are not deployed any more, by name: the last deployment of each."""
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
-        """Which processors shall carry the app, first = preferred leader."""
+        """Which processors shall carry a unit, first = preferred leader. None: nothing is kept of
+        it. The unit of an app that is one has its name; others see `naming.is_unit_of`."""
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
-        """Nodes by app."""
+        """Nodes by unit, of those that have some."""
 
     async def put_drained(self, node: str, *, drained: bool, epoch: int) -> Written | Stale:
         """Whether a processor shall carry nothing, until that is taken back."""
@@ -439,8 +442,9 @@ class Failovers(Protocol):
     async def last(self) -> Sequence[Failover]:
         """The latest of each unit."""
 
-    async def trim(self, before_ms: int, apps: Sequence[str]) -> int:
-        """Takes away what is older, but the latest of each unit of `apps`; gives how many went."""
+    async def trim(self, before_ms: int, layouts: Mapping[str, int]) -> int:
+        """Takes away what is older, but the latest of each unit of these layouts, by app; gives how
+        many went."""
 
 
 class Store(Protocol):

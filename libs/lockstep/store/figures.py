@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from lockstep.events.typed import from_msgpack
+from lockstep.store.naming import LAYOUT_SIGN
 
 FIGURES: Final = ("events_per_s", "rows_per_s", "lag", "behind_ms", "state_rows", "busy_permille")
 """Numbers that an app always has."""
@@ -165,14 +166,23 @@ def newest_first(
     return sorted(wanted, key=lambda one: (-one.at_ms, one.unit, -one.epoch))[:limit]
 
 
-def staying(found: Iterable[Failover], before_ms: int, apps: Iterable[str]) -> list[Failover]:
+def layout_ending(layout: int) -> str:
+    """What the names of a layout's groups end with; empty where the app is one unit."""
+    return f"{LAYOUT_SIGN}{layout}" if layout else ""
+
+
+def staying(
+    found: Iterable[Failover], before_ms: int, layouts: Mapping[str, int]
+) -> list[Failover]:
     """What is not trimmed (`contract.Failovers.trim`)."""
-    there, kept = list(found), frozenset(apps)
+    there = list(found)
+    kept = {app: layout_ending(layout) for app, layout in layouts.items()}
     last = last_of_each(there)
     return [
         one
         for one in there
-        if one.at_ms >= before_ms or (one.app in kept and last[one.unit] is one)
+        if one.at_ms >= before_ms
+        or (one.app in kept and one.group.endswith(kept[one.app]) and last[one.unit] is one)
     ]
 
 

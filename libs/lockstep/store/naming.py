@@ -1,12 +1,19 @@
 """What names in the store say: a revision's, in which life of its app it was made; a cursor's, of
-which app's output log since when it tells."""
+which app's output log since when it tells; a placement's, whose unit it places."""
 
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Final
 
 from lockstep.events import Generation, Position
 from lockstep.events.since import with_since
+
+UNIT_SEPARATOR: Final = "\x1f"
+"""Between the app, the group and the partition of a unit."""
+
+LAYOUT_SIGN: Final = "~"
+"""Between a group's name and the layout in whose logs it is."""
 
 
 def revision_id(app: str, state: Generation, position: Position, unique: str) -> str:
@@ -29,6 +36,11 @@ def app_prefix(app: str) -> str:
 def is_of_app(name: str, app: str) -> bool:
     """Whether a cursor is an app's."""
     return name.startswith(app_prefix(app))
+
+
+def is_unit_of(key: str, app: str) -> bool:
+    """Whether a placement is the app's own or that of one of its units."""
+    return key == app or key.startswith(f"{app}{UNIT_SEPARATOR}")
 
 
 def owner_of(name: str, apps: Container[str]) -> str | None:

@@ -15,12 +15,15 @@ from lockstep.store.versions import AppVersion, Deploying
 _State = tuple[str, Life, Position | None]
 
 
-def may_follow(new: Deployment, present: Deployment | None, removed: Removed | None) -> bool:
-    """Whether a deployment may be written over what is deployed or was deployed last."""
+def may_follow(
+    new: Deployment, present: Deployment | None, removed: Removed | None, *, revives: bool = True
+) -> bool:
+    """Whether a deployment may be written over what is deployed or was deployed last; `revives`:
+    over the latter at all."""
     if new.life.number == 1:
         earlier = removed is None or removed.deployment.life.deployed_ms < new.life.deployed_ms
         return present is None and earlier
-    if present is None and removed is not None:
+    if present is None and removed is not None and revives:
         present = removed.kept
     if present is None:
         return False

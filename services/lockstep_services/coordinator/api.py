@@ -93,7 +93,7 @@ class Api:
         for one in await self._desired.list():
             if not may(request, Permission.VIEW, one.app):
                 continue
-            units = await self._desired.layouts.units(one)
+            units = await self._survey.units(one, placements)
             apps.append(
                 {
                     "app": one.app,
@@ -155,8 +155,8 @@ class Api:
 
     async def _status(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
-        units = await self._desired.layouts.units(one)
         placements = await self._desired.placements()
+        units = await self._survey.units(one, placements)
         waiting = await self._survey.waiting(one, units, placements)
         status = app_status(one, units, placements, self._watch, waiting)
         return web.json_response({**status, "connectors": await self._connectors.lines(one)})

@@ -108,6 +108,15 @@ class AppLogs:
             if app in (None, name):
                 await self._remove(name, left)
 
+    async def forget(self, app: str) -> bool:
+        """Removes the logs of an app that the store knows nothing of: a deployment was cut short
+        before it was written, or the store has forgotten it. False where there are none."""
+        there = await self._store.deployments.get(app) or await self.removed(app)
+        logs = [] if there is not None else list(await self._bus.logs(app))
+        if logs:
+            await self._remove(app, _Left(logs))
+        return bool(logs)
+
     async def tell_lost(self) -> None:
         """Says which deployed apps have lost their input log. It is not made anew: its positions
         would count from 1 again, behind which everybody is already. A list may lack what was made

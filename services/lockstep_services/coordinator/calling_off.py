@@ -9,7 +9,7 @@ from lockstep.clock import Clock
 from lockstep.control import PAST_FAILED, PAST_NONE, PastStatus
 from lockstep.events import UnavailableError
 from lockstep.frame import Problem
-from lockstep.store import Deploying, Deployment, HowDeployed, Stale, Store
+from lockstep.store import Deploying, Deployment, HowDeployed, Stale, Store, Written
 from lockstep.telemetry import Logger
 from lockstep_services.coordinator.desired import (
     MAX_ATTEMPTS,
@@ -55,11 +55,7 @@ class CallingOff:
             if past.before is None:
                 await self._desired.undeploy(app, purge=purge and _has_logs_of_its_own(one))
             else:
-                outcome = await self._deployments.put(
-                    self._as_before(one), epoch=self._epoch.number, deploying=deploying
-                )
-                if isinstance(outcome, Stale):
-                    self._epoch.pass_over(outcome.current)
+                if not await self._put_back(one, deploying):
                     continue
                 await self._desired.nudge()
             goes_on = past.before is not None
@@ -71,6 +67,16 @@ class CallingOff:
                 self._log.warning("rows of a past are left", app=app, error=str(error))
             return goes_on
         raise raced(app)
+
+    async def _put_back(self, one: Deployment, deploying: Deploying) -> bool:
+        """False when somebody else wrote meanwhile; what was undeployed stays so."""
+        async with self._desired.one_at_a_time(one.app):
+            outcome = await self._deployments.put(
+                self._as_before(one), epoch=self._epoch.number, deploying=deploying, revives=False
+            )
+        if isinstance(outcome, Stale):
+            self._epoch.pass_over(outcome.current)
+        return isinstance(outcome, Written)
 
     def _as_before(self, one: Deployment) -> Deployment:
         assert one.origin.past is not None

@@ -69,9 +69,9 @@ class Coarsening:
         now_ms, settings, store = self._clock.now_ms(), self._settings, self._store
         await store.figures.trim(Grain.FINE, now_ms - settings.figures_keep_ms)
         await store.figures.trim(Grain.COARSE, now_ms - settings.figures_coarse_keep_ms)
-        apps = [one.app for one in await store.deployments.list()]
-        await store.failovers.trim(now_ms - settings.failovers_keep_ms, apps)
-        return apps
+        layouts = {one.app: one.layout for one in await store.deployments.list()}
+        await store.failovers.trim(now_ms - settings.failovers_keep_ms, layouts)
+        return list(layouts)
 
 
 def coarser(rows: Sequence[FigureRow], at_ms: int) -> list[FigureRow]:

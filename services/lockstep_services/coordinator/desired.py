@@ -87,9 +87,10 @@ class _Wish:
         if self.past is not None:
             return False
         alike = before.version == self.version and before.settings == self.settings
-        if before.layout == 0 and self.parallel in (None, 1):
-            return alike
-        return alike and before.parallel == self.parallel_after(before)
+        wanted, present = self.parallel_after(before), before.parallel
+        if before.layout == 0:  # one unit is one unit, whether somebody has said so or not
+            wanted, present = max(1, wanted), max(1, present)
+        return alike and present == wanted
 
 
 class Epoch:
@@ -185,11 +186,7 @@ class DesiredState:
                 return Deployed(before, created=False, changed=False)
             if before is not None:
                 await self._pasts.refuse_pending(before)
-            deployment = await self._next(wish, before)
-            past = None
-            if wish.past is not None:
-                past, origin = await self._pasts.found(plan, wish.past, deployment, before)
-                deployment = replace(deployment, origin=origin)
+            deployment, past = await self._next(wish, before)
             deploying = await _noted(wish, before, self._store, self._settings.versions_keep)
             outcome = await self._store.deployments.put(
                 deployment, epoch=self._epoch.number, deploying=deploying
@@ -213,31 +210,35 @@ class DesiredState:
         **told: object,
     ) -> Deployment:
         """The same app as a next generation that goes on from something else, `why` the log says;
-        Problem. `relaid`: a fleet does so in a next layout, which is cut like the present one."""
-        for _ in range(MAX_ATTEMPTS):
-            before = await self.get(app)
-            life = before.life.next
-            origin = origin_of(before, life)
-            deployment = replace(before, life=life, updated_ms=self._clock.now_ms(), origin=origin)
-            if relaid and before.layout:
-                deployment = await self.layouts.next(before, deployment)
-            outcome = await self._store.deployments.put(deployment, epoch=self._epoch.number)
-            if isinstance(outcome, Written):
-                self._log.warning(why, app=app, **told)
-                if deployment.layout:
-                    await self.layouts.announce(deployment)
-                await self.nudge()
-                return deployment
-            self._pass_over(outcome)
-        raise raced(app)
+        Problem. `relaid`: a fleet does so in a next layout, which is cut like the present one.
+        What was undeployed meanwhile stays so, whoever has done that."""
+        async with self.one_at_a_time(app):
+            for _ in range(MAX_ATTEMPTS):
+                before = await self.get(app)
+                life, now_ms = before.life.next, self._clock.now_ms()
+                origin = origin_of(before, life)
+                following = replace(before, life=life, updated_ms=now_ms, origin=origin)
+                if relaid and before.layout:
+                    following = await self.layouts.next(before, following)
+                outcome = await self._store.deployments.put(
+                    following, epoch=self._epoch.number, revives=False
+                )
+                if isinstance(outcome, Written):
+                    self._log.warning(why, app=app, **told)
+                    if following.layout:
+                        await self.layouts.announce(following)
+                    await self.nudge()
+                    return following
+                self._pass_over(outcome)
+            raise raced(app)
 
     async def plan(self, text: str) -> AppPlan:
         """The plan of an app text; SiddhiQLError with line, column and hint."""
         return await self._offload.run(lambda: deployable(text, self._plans))
 
     async def undeploy(self, app: str, *, purge: bool) -> bool:
-        """Removes an app; `purge`: also logs, revisions, cursors, be it after the app. False when
-        there was nothing to remove."""
+        """Removes an app; `purge`: also logs, revisions, cursors, be it after the app, and logs of
+        one that the store does not know. False when there was nothing to remove."""
         async with self.one_at_a_time(app):
             there = await self._store.deployments.get(app)
             if there is None and purge:
@@ -248,6 +249,7 @@ class DesiredState:
             if purge:
                 await self._logs.let_go(app)
                 await self._logs.sweep(app)
+                return await self._logs.forget(app) or there is not None
         return there is not None
 
     async def _remove(self, app: str, *, purge: bool) -> None:
@@ -286,16 +288,20 @@ class DesiredState:
         """Tells everybody to look."""
         await self._bus.topics.publish(DEPLOYMENTS_CHANGED, b"")
 
-    async def _next(self, wish: _Wish, before: Deployment | None) -> Deployment:
+    async def _next(
+        self, wish: _Wish, there: Deployment | None
+    ) -> tuple[Deployment, FoundPast | None]:
+        """What is to be put over what is there. Whatever is refused is refused before there are
+        logs, which nobody would remove."""
         plan, now_ms = wish.plan, self._clock.now_ms()
-        if before is None:
+        before, removed = there, None
+        if there is None:
             removed = await self._logs.removed(plan.name)
             kept = None if removed is None else removed.kept
             if kept is not None and kept.version == wish.version:
                 before = kept  # the same app again: it goes on as it was
-        if before is None:
-            life, origin = await self._logs.found_by(plan.name, removed, now_ms)
-        else:
+        life, origin = Life(now_ms, 1), Origin()
+        if before is not None:
             life, origin = before.life.next, replace(before.origin, past=None)
         deployment = Deployment(
             app=plan.name,
@@ -308,10 +314,21 @@ class DesiredState:
             origin=origin,
             parallel=wish.parallel_after(before),
         )
-        return await self.layouts.laid_out(plan, deployment, before)
+        deployment = await self.layouts.laid_out(plan, deployment, before)
+        span = None
+        if wish.past is not None:
+            span = await self._pasts.span(plan, wish.past, deployment, there)
+        if before is None:
+            life, origin = await self._logs.found_by(plan.name, removed, now_ms)
+            deployment = replace(deployment, life=life, origin=origin)
+        if wish.past is None or span is None:
+            return deployment, None
+        past, origin = await self._pasts.found(wish.past, span, deployment, there)
+        return replace(deployment, origin=origin), past
 
     def one_at_a_time(self, app: str) -> asyncio.Lock:
-        """Nobody deploys an app while its logs are being removed, or pauses what is."""
+        """Nobody deploys an app while its logs are being removed, or pauses what is, or lets it
+        go on from something else."""
         return self._locks.setdefault(app, asyncio.Lock())
 
     def _pass_over(self, outcome: Stale | Written) -> None:

@@ -53,10 +53,10 @@ class Layouts:
         self, plan: AppPlan, wanted: Deployment, before: Deployment | None
     ) -> Deployment:
         """What is wanted, with its layout. An app that has run as a fleet stays one, be it of one
-        unit."""
+        unit. Into how many partitions somebody has wanted it stays known in any case."""
         fleet = await self._offload.run(lambda: fleet_of(plan, wanted.parallel or None))
         if fleet.is_single and not (before is not None and before.layout):
-            return replace(wanted, parallel=0)
+            return wanted
         if before is None:
             return replace(wanted, layout=wanted.life.number, rules=RULES)
         same = before.version == wanted.version and before.parallel == wanted.parallel

@@ -3,7 +3,10 @@ write carries the leading coordinator's epoch."""
 
 from __future__ import annotations
 
+import contextlib
+
 from lockstep.control.catalogue import level_of
+from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Store
 from lockstep.telemetry import Level, Logger
 from lockstep_services.coordinator.desired import DesiredState, Epoch, nudged
@@ -19,10 +22,13 @@ class Levels:
         self._log = log
 
     async def all(self) -> dict[str, Level]:
-        """By app."""
+        """By app; not of one whose text is not valid here."""
         put = await self._store.deployments.levels()
-        apps = await self._desired.list()
-        return {one.app: level_of(await self._desired.plan(one.text), put) for one in apps}
+        found: dict[str, Level] = {}
+        for one in await self._desired.list():
+            with contextlib.suppress(SiddhiQLError):
+                found[one.app] = level_of(await self._desired.plan(one.text), put)
+        return found
 
     async def put(self, app: str, level: Level) -> None:
         """From now on; Problem when it raced."""

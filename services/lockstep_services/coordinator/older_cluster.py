@@ -24,6 +24,7 @@ from lockstep.frame.callers import may
 from lockstep.rights import Permission
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.elements import elements_of
+from lockstep_services.coordinator.surveying import Survey
 
 GROUP: Final = "lockstep"
 
@@ -32,9 +33,11 @@ class OlderCluster:
     """Handlers."""
 
     def __init__(
-        self, desired: DesiredState, watch: HeartbeatWatch, keeper: LeaseKeeper, node: str
-    ) -> None:
+        self, desired: DesiredState, survey: Survey, watch: HeartbeatWatch, keeper: LeaseKeeper,
+        node: str,
+    ) -> None:  # fmt: skip
         self._desired = desired
+        self._survey = survey
         self._watch = watch
         self._keeper = keeper
         self._node = node
@@ -133,7 +136,7 @@ class OlderCluster:
         one = await self._desired.get(app)
         replicas = self._watch.groups(app)
         found = []
-        for unit in await self._desired.layouts.units(one):
+        for unit in await self._survey.units(one, await self._desired.placements()):
             place = place_of(unit)
             at = (place.group, place.partition)
             mine = [each for each in replicas if (each[1].group, each[1].partition) == at]

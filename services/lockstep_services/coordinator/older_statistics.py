@@ -21,6 +21,7 @@ from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.levels import Levels
 from lockstep_services.coordinator.status import summary
+from lockstep_services.coordinator.surveying import Survey
 
 DONE_CODE: Final = 4
 
@@ -77,12 +78,14 @@ class OlderStatistics:
     def __init__(
         self,
         desired: DesiredState,
+        survey: Survey,
         levels: Levels,
         watch: HeartbeatWatch,
         forwarder: Forwarder,
         clock: Clock,
     ) -> None:
         self._desired = desired
+        self._survey = survey
         self._levels = levels
         self._watch = watch
         self._forwarder = forwarder
@@ -101,7 +104,8 @@ class OlderStatistics:
     async def _of_apps(self, request: web.Request) -> web.Response:
         now_ms, levels = self._clock.now_ms(), await self._levels.all()
         apps = [one for one in await self._desired.list() if may(request, Permission.VIEW, one.app)]
-        units = [await self._desired.layouts.units(one) for one in apps]
+        placements = await self._desired.placements()
+        units = [await self._survey.units(one, placements) for one in apps]
         found = [
             {
                 "appName": one.app,

@@ -79,11 +79,11 @@ class Pasts:
         self._watch = watch
         self._failures: dict[str, PastStatus] = {}
 
-    async def found(
+    async def span(
         self, plan: AppPlan, wish: PastWish, deployment: Deployment, before: Deployment | None
-    ) -> tuple[FoundPast, Origin]:
-        """What the app is to fold, and what it goes on from then. Problem 409, HistoryError,
-        SiddhiQLError, UnavailableError."""
+    ) -> PastSpan:
+        """What the app is to fold. Whatever is refused is refused here, before it has logs. Problem
+        409, HistoryError, SiddhiQLError, UnavailableError."""
         place = self._place
         if place is None:
             raise Problem(
@@ -97,15 +97,23 @@ class Pasts:
                 hint=STAYS_CUT if before is not None and before.layout else BEGIN_WHOLE,
             )
         app = wish.app or plan.name
-        span = await self._offload.run(lambda: past_of(plan, place, app, wish.from_ms))
+        return await self._offload.run(lambda: past_of(plan, place, app, wish.from_ms))
+
+    async def found(
+        self, wish: PastWish, span: PastSpan, deployment: Deployment, before: Deployment | None
+    ) -> tuple[FoundPast, Origin]:
+        """The same as a past, and what the app goes on from then. UnavailableError."""
+        app = deployment.app
         origin, life = deployment.origin, deployment.life
-        own = (span.logs.app, span.logs.since_ms) == (plan.name, origin.logs_since_ms)
+        own = (span.logs.app, span.logs.since_ms) == (app, origin.logs_since_ms)
         up_to = 0 if own else await self._end_of(span)
         was = None if before is None else Before(before.text, before.settings, before.replicas)
-        past = Past(app, span.logs.since_ms, span.after, up_to, wish.output, life, before=was)
+        past = Past(
+            span.logs.app, span.logs.since_ms, span.after, up_to, wish.output, life, before=was
+        )
         if before is None and life.number == 1:
             origin = await self._beginning_of(deployment)
-        self.forget_failure(plan.name)
+        self.forget_failure(app)
         found = FoundPast(past, span.begins_ms, span.archived_to, span.ignored)
         return found, replace(origin, past=past)
 

@@ -30,7 +30,7 @@ FORESEEN_ROUNDS_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A changed placement: nodes in order, the preferred leader first; no nodes means waiting."""
+    """A changed placement: nodes in order, the preferred leader first; without nodes it goes."""
 
     app: str
     nodes: tuple[str, ...]
@@ -85,11 +85,11 @@ def _fill(board: Board) -> None:
 def _changes(board: Board) -> Iterator[Placed]:
     placements = board.facts.placements
     for unit in sorted(placements):
-        if placements[unit] and unit not in board.wanted:
+        if unit not in board.wanted:
             yield Placed(unit, (), Reason.APP_REMOVED)
     for unit in board.wanted:
         before, after = tuple(placements.get(unit, ())), board.after(unit)
-        if after != before or unit not in placements:
+        if after != before:
             yield Placed(unit, after, board.reasons.get(unit) or _reason(board, unit, before))
 
 
@@ -114,6 +114,8 @@ def foresee(facts: Facts, rules: Rules) -> tuple[list[Move], Facts]:
         placements, leaders = dict(facts.placements), dict(facts.leaders)
         for placed in decision.placed:
             placements[placed.app] = placed.nodes
+            if not placed.nodes:
+                del placements[placed.app]
         for one in decision.hand_overs:
             leaders[one.app] = one.to
             if one.reason is not Reason.RELEASED:

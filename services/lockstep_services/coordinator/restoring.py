@@ -107,10 +107,12 @@ class Restoring:
         when the leader has, or after a while. Problem 404, 409, 503.
         """
         async with self._deciding:
-            wanted = await self._wanted(app, revision)
+            seen = await self._desired.get(app)
+            wanted = await self._wanted(seen, revision)
             following = await self._desired.renew(
-                app, partial(_restoring, wanted.id), "restore", relaid=True, revision=wanted.id
-            )
+                app, partial(_restoring, wanted.id, seen), "restore", relaid=True,
+                revision=wanted.id,
+            )  # fmt: skip
         return Restored(wanted.id, following.life.number, await self._is_done(following))
 
     async def restore_to(self, app: str, wish: BackWish) -> WentBack:
@@ -128,8 +130,7 @@ class Restoring:
         done = found.past is None and await self._is_done(following)
         return WentBack(found, following.life.number, done)
 
-    async def _wanted(self, app: str, revision: str | None) -> Revision:
-        deployment = await self._desired.get(app)
+    async def _wanted(self, deployment: Deployment, revision: str | None) -> Revision:
         there = self._endings if deployment.layout else self._of_units
         verified = [one for one in await there(deployment) if one.verified]
         wanted = next((one for one in verified if revision in (None, one.id)), None)
@@ -138,7 +139,7 @@ class Restoring:
             if deployment.layout:
                 what += " of all its units together"
             raise Problem(
-                HTTPStatus.NOT_FOUND, f"'{app}' has {what}",
+                HTTPStatus.NOT_FOUND, f"'{deployment.app}' has {what}",
                 hint="`lockstep revisions` lists them, `lockstep snapshot` takes one",
             )  # fmt: skip
         if wanted.version != deployment.version:
@@ -246,18 +247,18 @@ def _beginnings(found: Sequence[Revision]) -> set[str]:
     return {one.id for own in _by_unit(found) for one in beginnings(own)}
 
 
-def _restoring(revision: str, before: Deployment, life: Life) -> Origin:
-    """From which state the app goes on."""
+def _restoring(revision: str, seen: Deployment, before: Deployment, life: Life) -> Origin:
+    """From which state the app goes on. What was found is of the deployment that was `seen`.
+    Problem where another one is there."""
+    if before.life != seen.life:
+        raise raced(before.app)
     return replace(before.origin, restoration=Restoration(revision, life))
 
 
 def _going_back(found: FoundBack, seen: Deployment, before: Deployment, life: Life) -> Origin:
-    """What was found is of the deployment that was `seen`. Problem where another one is there."""
-    if before.life != seen.life:
-        raise raced(before.app)
-    if found.past is None:
-        return _restoring(found.revision, before, life)
-    return replace(before.origin, past=found.past)
+    """The same, for a time."""
+    following = _restoring(found.revision, seen, before, life)
+    return following if found.past is None else replace(before.origin, past=found.past)
 
 
 def _as_it_is(before: Deployment, _life: Life) -> Origin:

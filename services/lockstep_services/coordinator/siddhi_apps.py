@@ -17,6 +17,7 @@ from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.restoring import Restoring
 from lockstep_services.coordinator.status import summary
+from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.versions import who_asks
 
 INVALID_CODE = 800101
@@ -28,11 +29,13 @@ class SiddhiApps:
     def __init__(
         self,
         desired: DesiredState,
+        survey: Survey,
         watch: HeartbeatWatch,
         forwarder: Forwarder,
         restoring: Restoring,
     ) -> None:
         self._desired = desired
+        self._survey = survey
         self._watch = watch
         self._forwarder = forwarder
         self._restoring = restoring
@@ -126,7 +129,7 @@ class SiddhiApps:
         return web.json_response({"type": "success", "message": message})
 
     async def _state(self, one: Deployment) -> str:
-        units = await self._desired.layouts.units(one)
+        units = await self._survey.units(one, await self._desired.placements())
         return summary(one, units, self._watch.groups(one.app))
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from lockstep.bus import LogName
-from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, unit_key
+from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, place_of, unit_key
 from lockstep.settings import CoordinatorSettings
 from lockstep.store import Deployment
 from lockstep_services.coordinator.board import Facts, Node, Rules, Wanted
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.placement import waiting_for
+from lockstep_services.coordinator.troubles import Troubles
 
 FULL: Final = 1_000
 """The load of a replica that keeps a core busy."""
@@ -31,11 +33,13 @@ class Survey:
         drains: Drains,
         watch: HeartbeatWatch,
         settings: CoordinatorSettings,
+        troubles: Troubles,
     ) -> None:
         self._desired = desired
         self._drains = drains
         self._watch = watch
         self._settings = settings
+        self._troubles = troubles
 
     @property
     def beats(self) -> list[Heartbeat]:
@@ -63,29 +67,56 @@ class Survey:
     async def waiting(
         self, one: Deployment, units: Iterable[str], placements: Mapping[str, Sequence[str]]
     ) -> str | None:
-        """What an app waits for because of which some of its replicas run nowhere, for people."""
+        """What an app waits for because of which some of its replicas run nowhere, or its layout
+        does not begin, for people."""
+        trouble = self._troubles.of(one)
         nodes, minimum = await self.nodes(), self._settings.min_processors
-        found = (
+        found = [] if trouble is None else [f"help: {trouble}"]
+        found += filter(None, (
             waiting_for(
                 Wanted(unit, one.replicas), placements.get(unit, ()), nodes, min_processors=minimum
             )
             for unit in units
-        )
-        return "; ".join(dict.fromkeys(each for each in found if each)) or None
+        ))  # fmt: skip
+        return "; ".join(dict.fromkeys(found)) or None
+
+    async def units(self, one: Deployment, placements: Mapping[str, Sequence[str]]) -> list[str]:
+        """The units of the present layout; of an app whose text is not valid here, those that are
+        placed."""
+        placed = placed_units(one.app, placements)
+        units = partial(self._desired.layouts.units, one)
+        return await self._troubles.attempt(one, "text", units, placed)
+
+    async def announce(self, deployments: Sequence[Deployment]) -> None:
+        """Says of each fleet where its layout begins: whoever wanted that may have gone before it
+        could say so."""
+        self._troubles.keep({one.app for one in deployments})
+        for one in deployments:
+            if one.layout:
+                announce = partial(self._desired.layouts.announce, one)
+                await self._troubles.attempt(one, "announce", announce, None)
 
     async def facts(
         self, deployments: Sequence[Deployment], *, believed: Iterable[str] = ()
     ) -> Facts:
-        """As of now. `believed`: nodes that may live though nothing was heard of them yet."""
-        wanted = [
-            Wanted(unit, one.replicas)
-            for one in deployments
-            for unit in await self._desired.layouts.wanted(one)
-        ]
+        """As of now. `believed`: nodes that may live though nothing was heard of them yet.
+
+        Of an app whose units cannot be told those that are placed are wanted: it goes on so.
+        """
         placements = await self._desired.placements()
+        layouts, wanted = self._desired.layouts, list[Wanted]()
+        for one in deployments:
+            placed = placed_units(one.app, placements)
+            units = await self._troubles.attempt(one, "units", partial(layouts.wanted, one), placed)
+            wanted += [Wanted(unit, one.replicas) for unit in units]
         return facts_of(
             self.beats, wanted, placements, await self._drains.drained(), believed=believed
         )
+
+
+def placed_units(app: str, placements: Mapping[str, Sequence[str]]) -> list[str]:
+    """The units of an app that somebody carries, or shall."""
+    return [unit for unit, nodes in placements.items() if nodes and place_of(unit).app == app]
 
 
 def nodes_of(beats: Iterable[Heartbeat], drained: Collection[str]) -> list[Node]:

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from lockstep.clock import Clock
 from lockstep.control import PastStatus, unit_label
-from lockstep.frame import LeaseKeeper, Problem
+from lockstep.events import LockstepError
+from lockstep.frame import LeaseKeeper
 from lockstep.settings import CoordinatorSettings
 from lockstep.telemetry import Logger, Metrics
 from lockstep_services.coordinator.board import Facts, Reason
@@ -83,9 +84,7 @@ class Watchman:
     async def round(self, knows_silence: bool) -> None:
         """Decides and writes what has to change."""
         deployments = await self._desired.list()
-        for one in deployments:
-            if one.layout:  # whoever wanted it may have gone before it could say so
-                await self._desired.layouts.announce(one)
+        await self._survey.announce(deployments)
         groups = [group for beat in self._survey.beats for group in beat.groups]
         for blocked in undecided(deployments, groups):
             await self._exclude(blocked)
@@ -106,19 +105,23 @@ class Watchman:
         self._hand_overs.begin(decision.hand_overs)
 
     async def _exclude(self, blocked: Blocked) -> None:
+        if self._desired.one_at_a_time(blocked.app).locked():
+            return  # somebody is just changing it, which may take seconds: looked at again
         try:
             await self._desired.renew(
                 blocked.app, blocked.excluding, "a position is set aside: workers die of it",
                 group=blocked.group, partition=blocked.partition, position=blocked.position,
             )  # fmt: skip
-        except Problem as problem:  # undeployed meanwhile, or changed: looked at again
-            self._log.warning("not set aside", app=blocked.app, why=problem.message)
+        except LockstepError as error:  # undeployed meanwhile, or changed: looked at again
+            self._log.warning("not set aside", app=blocked.app, why=error.message)
 
     async def _call_off(self, app: str, past: PastStatus) -> None:
+        if self._desired.one_at_a_time(app).locked():
+            return  # likewise
         try:
             await self._calling_off.call_off(app, past.why, purge=False, who=ITSELF)
-        except Problem as problem:  # somebody else has, or it is undeployed
-            self._log.warning("past not called off", app=app, why=problem.message)
+        except LockstepError as error:  # somebody else has, or it is undeployed
+            self._log.warning("past not called off", app=app, why=error.message)
 
     def _decided(self, facts: Facts, knows_silence: bool) -> Decision:
         """Levelling waits until processors have been uneven for a while: what just joined or was

@@ -55,6 +55,7 @@ from lockstep_services.coordinator.sweeping import Sweeper
 from lockstep_services.coordinator.takeovers import Takeovers
 from lockstep_services.coordinator.templates import Templates
 from lockstep_services.coordinator.templates_described import TEMPLATES
+from lockstep_services.coordinator.troubles import Troubles
 from lockstep_services.coordinator.versions import VersionRoutes
 from lockstep_services.coordinator.watchman import Watchman
 
@@ -95,22 +96,14 @@ class Coordinator:
             desired, pasts, world.store, epoch, clock, log, versions_keep=settings.versions_keep
         )
         drains = Drains(world.store, epoch, log)
-        survey = Survey(desired, drains, self._watch, settings)
+        survey = Survey(desired, drains, self._watch, settings, Troubles(clock, log))
         hand_overs = HandOvers(
             partial(ask_leader, world.bus), context.metrics, log, max_moves=settings.max_moves
         )
         self._watchman = Watchman(
-            desired,
-            survey,
-            calling_off,
-            hand_overs,
-            self._keeper,
-            epoch,
-            clock,
-            settings,
-            context.metrics,
-            log,
-        )
+            desired, survey, calling_off, hand_overs, self._keeper, epoch, clock, settings,
+            context.metrics, log,
+        )  # fmt: skip
         self._forwarder = Forwarder(self._keeper, self._watch, context.settings.client.tls)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
         _looks_at_apps(context, desired, self._watch)
@@ -134,10 +127,13 @@ class Coordinator:
         context.describe(DESCRIBED)
         # In front of those with a name in their place.
         levels = Levels(world.store, desired, epoch, log)
-        statistics = OlderStatistics(desired, levels, self._watch, self._forwarder, clock)
+        statistics = OlderStatistics(desired, survey, levels, self._watch, self._forwarder, clock)
         statistics.add_to(context.router)
-        OlderCluster(desired, self._watch, self._keeper, context.node).add_to(context.router)
-        SiddhiApps(desired, self._watch, self._forwarder, restoring).add_to(context.router)
+        OlderCluster(desired, survey, self._watch, self._keeper, context.node).add_to(
+            context.router
+        )
+        older = SiddhiApps(desired, survey, self._watch, self._forwarder, restoring)
+        older.add_to(context.router)
 
     async def start(self) -> None:
         """Listens, and leads when nobody else does."""

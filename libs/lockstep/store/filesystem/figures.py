@@ -4,7 +4,7 @@ ones. Failovers are one file: they are few."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -136,10 +136,10 @@ class FileFailovers:
         return list(last_of_each(self._all()).values())
 
     @on_thread
-    def trim(self, before_ms: int, apps: Sequence[str]) -> int:
+    def trim(self, before_ms: int, layouts: Mapping[str, int]) -> int:
         with locked(self._folder):
             there = self._all()
-            stays = staying(there, before_ms, apps)
+            stays = staying(there, before_ms, layouts)
             if len(stays) < len(there):
                 write_file(self._path, msgspec.json.encode(stays))
             return len(there) - len(stays)

@@ -19,7 +19,7 @@ from lockstep.store.filesystem import audit, batch, epochs, versions
 from lockstep.store.filesystem.figures import FileFailovers, FileFigures
 from lockstep.store.filesystem.files import locked, read_file, write_file
 from lockstep.store.filesystem.threads import on_thread
-from lockstep.store.naming import is_of_app
+from lockstep.store.naming import is_of_app, is_unit_of
 from lockstep.store.pauses import Pause, by_element
 from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
 from lockstep.store.stored import StoredDeployment, StoredRemoved
@@ -65,13 +65,18 @@ class FileDeployments:
 
     @on_thread
     def put(
-        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+        self,
+        deployment: Deployment,
+        *,
+        epoch: int,
+        deploying: Deploying | None = None,
+        revives: bool = True,
     ) -> Written | Stale:
         with locked(self._folder):
             path = self._apps / (_file_name(deployment.app) + _ABOUT)
             removal = self._removals / path.name
             present, removed = _deployment(path), _removed(removal)
-            if not may_follow(deployment, present, removed):
+            if not may_follow(deployment, present, removed, revives=revives):
                 return Stale(epochs.present(self._folder))
             stale = self._passes(epoch)
             if stale is not None:
@@ -108,7 +113,9 @@ class FileDeployments:
                 stored = StoredRemoved.of(as_removed(last, purged=purge))
                 write_file(removal, msgspec.json.encode(stored))
             path.unlink(missing_ok=True)
-            (self._placements / file_name).unlink(missing_ok=True)
+            for placement in list(self._placements.glob("*" + _ABOUT)):
+                if is_unit_of(unquote(placement.name.removesuffix(_ABOUT)), app):
+                    placement.unlink(missing_ok=True)
             levels = _read(self._levels, dict[str, str]) or {}
             if levels.pop(app, None) is not None:
                 write_file(self._levels, msgspec.json.encode(levels))
@@ -133,7 +140,10 @@ class FileDeployments:
             if stale is not None:
                 return stale
             path = self._placements / (_file_name(app) + _ABOUT)
-            write_file(path, msgspec.json.encode((app, list(nodes))))
+            if nodes:
+                write_file(path, msgspec.json.encode((app, list(nodes))))
+            else:
+                path.unlink(missing_ok=True)
             return Written()
 
     @on_thread

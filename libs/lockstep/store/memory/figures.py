@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lockstep.store.contract import Stale, Written
@@ -89,9 +89,9 @@ class MemoryFailovers:
     async def last(self) -> Sequence[Failover]:
         return list(last_of_each(self._found.values()).values())
 
-    async def trim(self, before_ms: int, apps: Sequence[str]) -> int:
+    async def trim(self, before_ms: int, layouts: Mapping[str, int]) -> int:
         there = len(self._found)
-        stays = staying(self._found.values(), before_ms, apps)
+        stays = staying(self._found.values(), before_ms, layouts)
         self._found.clear()
         self._found.update({(one.unit, one.term): one for one in stays})
         return there - len(stays)

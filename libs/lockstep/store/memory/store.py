@@ -9,7 +9,7 @@ from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
 from lockstep.store.memory.figures import FiguresShelf, MemoryFailovers, MemoryFigures
-from lockstep.store.naming import is_of_app
+from lockstep.store.naming import is_of_app, is_unit_of
 from lockstep.store.pauses import Pause, by_element
 from lockstep.store.rules import (
     as_removed,
@@ -68,10 +68,16 @@ class MemoryDeployments:
         self._shelf = shelf
 
     async def put(
-        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+        self,
+        deployment: Deployment,
+        *,
+        epoch: int,
+        deploying: Deploying | None = None,
+        revives: bool = True,
     ) -> Written | Stale:
         present = self._shelf.deployments.get(deployment.app)
-        if not may_follow(deployment, present, self._shelf.removed.get(deployment.app)):
+        removed = self._shelf.removed.get(deployment.app)
+        if not may_follow(deployment, present, removed, revives=revives):
             return Stale(self._shelf.epoch)
         stale = self._shelf.passes(epoch)
         if stale is not None:
@@ -97,7 +103,8 @@ class MemoryDeployments:
             self._shelf.removed[app] = as_removed(present, purged=purge)
         elif before is not None and purge:
             self._shelf.removed[app] = as_removed(before.deployment, purged=True)
-        self._shelf.placements.pop(app, None)
+        for key in [each for each in self._shelf.placements if is_unit_of(each, app)]:
+            del self._shelf.placements[key]
         self._shelf.levels.pop(app, None)
         self._shelf.pauses.pop(app, None)
         if purge:
@@ -111,7 +118,10 @@ class MemoryDeployments:
         stale = self._shelf.passes(epoch)
         if stale is not None:
             return stale
-        self._shelf.placements[app] = tuple(nodes)
+        if nodes:
+            self._shelf.placements[app] = tuple(nodes)
+        else:
+            self._shelf.placements.pop(app, None)
         return Written()
 
     async def placements(self) -> Mapping[str, Sequence[str]]:

@@ -3,11 +3,11 @@ its rows, in one transaction with the check of the epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from lockstep.store.contract import Stale, Written
-from lockstep.store.figures import Failover, FigureRow, Grain
+from lockstep.store.figures import Failover, FigureRow, Grain, layout_ending
 from lockstep.store.postgres.connection import available
 from lockstep.store.postgres.epochs import pass_epoch
 
@@ -43,7 +43,11 @@ order by app, group_name, partition, deployed_ms desc, epoch desc
 """  # noqa: S608
 TRIM_FAILOVERS: Final = """
 delete from lockstep.failovers as one where one.at_ms < $1 and not (
-    one.app = any($2::text[]) and not exists (
+    exists (
+        select from unnest($2::text[], $3::text[]) as kept (app, ending)
+        where kept.app = one.app
+            and right(one.group_name, length(kept.ending)) = kept.ending)
+    and not exists (
         select from lockstep.failovers as later
         where later.app = one.app and later.group_name = one.group_name
             and later.partition = one.partition
@@ -120,7 +124,8 @@ class PostgresFailovers:
             rows = await self._pool.fetch(LAST)
         return [Failover(*row) for row in rows]
 
-    async def trim(self, before_ms: int, apps: Sequence[str]) -> int:
+    async def trim(self, before_ms: int, layouts: Mapping[str, int]) -> int:
+        endings = [layout_ending(layout) for layout in layouts.values()]
         async with available():
-            done = await self._pool.execute(TRIM_FAILOVERS, before_ms, list(apps))
+            done = await self._pool.execute(TRIM_FAILOVERS, before_ms, list(layouts), endings)
         return int(done.split()[-1])

@@ -42,6 +42,7 @@ UPDATE_DEPLOYMENT = """
 update lockstep.deployments set text = $2, version = $3, generation = $4::bigint, replicas = $5,
     updated_ms = $7, settings = $8, removed = false
 where app = $1 and created_ms = $6 and generation = $4::bigint - 1 and not purged
+    and ($9 or not removed)
 returning app
 """
 REMOVE_DEPLOYMENT = """
@@ -51,6 +52,15 @@ update lockstep.deployments set removed = true, purged = purged or $2,
 where app = $1
 """
 DEPLOYMENT_COLUMNS = "app, text, version, generation, replicas, created_ms, updated_ms, settings"
+PLACE = """
+insert into lockstep.placements (app, nodes) values ($1, $2)
+on conflict (app) do update set nodes = excluded.nodes
+"""
+PLACEMENT_GOES = "delete from lockstep.placements where app = $1"
+UNITS_GO = """
+delete from lockstep.placements where app = $1 or starts_with(app, $1 || chr(31))
+"""
+"""Also those of its units: `naming.UNIT_SEPARATOR`."""
 PAUSES_GO = "delete from lockstep.pauses where app = $1"
 PAUSE = """
 insert into lockstep.pauses (app, element, since_ms, who, why) values ($1, $2, $3, $4, $5)
@@ -110,7 +120,12 @@ class PostgresDeployments:
         self._placed = Unchanged(pool, "placements", partial(_read_placed, pool))
 
     async def put(
-        self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None
+        self,
+        deployment: Deployment,
+        *,
+        epoch: int,
+        deploying: Deploying | None = None,
+        revives: bool = True,
     ) -> Written | Stale:
         values = astuple(StoredDeployment.of(deployment))
         async with available(), self._pool.acquire() as connection:
@@ -120,8 +135,10 @@ class PostgresDeployments:
             done = False
             if stale is None:
                 first = deployment.life.number == 1
-                statement = INSERT_DEPLOYMENT if first else UPDATE_DEPLOYMENT
-                done = await connection.fetchval(statement, *values) is not None
+                change = (
+                    (INSERT_DEPLOYMENT, *values) if first else (UPDATE_DEPLOYMENT, *values, revives)
+                )
+                done = await connection.fetchval(*change) is not None
             if not done:
                 await transaction.rollback()
                 return stale or Stale(
@@ -151,7 +168,7 @@ class PostgresDeployments:
             epoch,
             *purged,
             (REMOVE_DEPLOYMENT, app, purge),
-            ("delete from lockstep.placements where app = $1", app),
+            (UNITS_GO, app),
             ("delete from lockstep.levels where app = $1", app),
             (PAUSES_GO, app),
         )
@@ -165,15 +182,8 @@ class PostgresDeployments:
         return [Removed(StoredDeployment(*columns).deployment, purged) for purged, *columns in rows]
 
     async def put_placement(self, app: str, nodes: Sequence[str], *, epoch: int) -> Written | Stale:
-        return await self._write(
-            epoch,
-            (
-                "insert into lockstep.placements (app, nodes) values ($1, $2)"
-                " on conflict (app) do update set nodes = excluded.nodes",
-                app,
-                list(nodes),
-            ),
-        )
+        change = (PLACE, app, list(nodes)) if nodes else (PLACEMENT_GOES, app)
+        return await self._write(epoch, change)
 
     async def placements(self) -> Mapping[str, Sequence[str]]:
         async with available():

@@ -6,19 +6,19 @@ input log holds for them alone.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any, Final
 
 from lockstep.bus import LogName
 from lockstep.control import UnitView, archived_to, forget_progress
-from lockstep.control.endings import endings_of, last_revision
+from lockstep.control.endings import Ending, ending_id, endings_of, last_revision
 from lockstep.control.units import places_of
 from lockstep.events import Generation, Life, LockstepError, Position, UnavailableError
 from lockstep.execute.local import open_local
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
 from lockstep.plan import AppPlan, Plans
-from lockstep.store import Revision, Stale, revision_id
+from lockstep.store import Deployment, Revision, Stale, revision_id
 from lockstep_services.processor.replica.leading import Lead, Reach
 from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.running import Running
@@ -214,20 +214,14 @@ class RevisionLoop:
             await self._site.input.trim(up_to)
 
     async def _forget_endings(self) -> None:
-        """Of a fleet the ends of so many layouts are kept, and one more: that may be the one which
-        the app just goes back to. Its first unit sees to that."""
+        """Of a fleet the ends of so many layouts are kept, and one more, and the one which the app
+        goes back to. Its first unit sees to that."""
         view = self._running.wanted.view
         if not isinstance(view, UnitView) or view.log != view.log_at(*places_of(view.whole)[0]):
             return
         endings = await endings_of(self._revisions, self._site.name)
-        gone = [one for one in endings if one.layout < view.deployment.layout]
-        await self._revisions.delete(
-            [
-                state.id
-                for ending in gone[self._settings.revisions_to_keep + 1 :]
-                for _, state in ending.states
-            ]
-        )
+        gone = over(endings, view.deployment, self._settings.revisions_to_keep)
+        await self._revisions.delete([state.id for one in gone for _, state in one.states])
 
     async def _forget_pasts(self) -> None:
         """What is left of folds that have ended without whoever led them, or were called off."""
@@ -247,6 +241,16 @@ class RevisionLoop:
             return not standbys
         is_candidate = self._reach.is_ready and self._running.wanted.standby == HOT
         return is_candidate and all(self._site.node < other for other in standbys)
+
+
+def over(endings: Sequence[Ending], present: Deployment, keep: int) -> list[Ending]:
+    """Those that make room, of the latest first. Not the one with which the present layout begins:
+    some of its units may not have read it yet. Pure."""
+    restoration, needed = present.origin.restoration, ""
+    if restoration is not None and restoration.life.number == present.layout:
+        needed = restoration.revision
+    ended = [one for one in endings if one.layout < present.layout]
+    return [one for one in ended[keep + 1 :] if ending_id(one.layout) != needed]
 
 
 async def verify(payload: bytes, plans: Plans, make_offload: MakeOffload) -> None:

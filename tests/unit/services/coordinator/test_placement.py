@@ -84,8 +84,8 @@ def test_fewer_replicas_give_up_the_last() -> None:
 
 
 def test_an_app_waits_for_the_first_processor() -> None:
-    """No processor: an empty placement is recorded once, then filled."""
-    assert place([], [Wanted("x", 2)], {}) == [Placed("x", (), Reason.NEW_APP)]
+    """No processor: nothing is recorded. Earlier releases kept an empty placement meanwhile."""
+    assert place([], [Wanted("x", 2)], {}) == []
     assert place([], [Wanted("x", 2)], {"x": []}) == []
     assert place(["a"], [Wanted("x", 2)], {"x": []}) == [Placed("x", ("a",), Reason.NEW_APP)]
 
@@ -96,8 +96,16 @@ def test_nothing_is_placed_below_the_minimum() -> None:
 
 
 def test_a_removed_app_is_taken_from_its_nodes() -> None:
-    """A placement without deployment becomes empty."""
+    """A placement without deployment goes, also an empty one that an earlier release has kept."""
     assert place(["a"], [], {"x": ["a"]}) == [Placed("x", (), Reason.APP_REMOVED)]
+    assert place(["a"], [], {"x": []}) == [Placed("x", (), Reason.APP_REMOVED)]
+
+
+def test_what_is_foreseen_comes_to_an_end_where_something_goes() -> None:
+    """What has no nodes is not there any more."""
+    before = facts(["a"], [Wanted("x", 1)], {"x": ["a"], "gone": ["a"], "old": []})
+    moves, after = foresee(before, Rules())
+    assert (moves, after.placements) == ([], {"x": ["a"]})
 
 
 def test_silent_nodes_stay_while_nobody_can_replace_them() -> None:

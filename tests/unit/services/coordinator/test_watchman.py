@@ -13,6 +13,7 @@ from lockstep.store import Origin
 from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.surveying import Survey
+from lockstep_services.coordinator.troubles import Troubles
 from lockstep_services.coordinator.watchman import Watchman
 
 AFTER_MS = 5_000
@@ -74,7 +75,7 @@ def watchman(desired: Desired, clock: VirtualClock, joined: Sequence[Heartbeat] 
     there: Any = desired
     any_lease: Any = SimpleNamespace(held=True)
     return Watchman(
-        there, Survey(there, there, watch, settings), there,
+        there, Survey(there, there, watch, settings, Troubles(clock, get_logger())), there,
         HandOvers(ask, Metrics(), get_logger(), max_moves=1), any_lease, there, clock, settings,
         Metrics(), get_logger(),
     )  # fmt: skip

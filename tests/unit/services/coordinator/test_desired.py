@@ -1,0 +1,220 @@
+"""What is deployed stays what somebody wanted last, and what was refused leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+
+from lockstep.bus import LogName
+from lockstep.events import Life
+from lockstep.frame import Problem
+from lockstep.store import Before, Deployment, Past, Restoration, Revision, Stale
+from lockstep_services.coordinator.pasts import PastWish
+from lockstep_services.coordinator.restoring import Restoring
+from tests.unit.services.coordinator.scenes import CUT, Scene
+
+FOUR = "@app:parallel('4') " + CUT
+AGAIN = "\n-- again"
+
+
+def held_up(scene: Scene, name: str) -> tuple[asyncio.Event, asyncio.Event]:
+    """The store's answers to a task of that name come late: when it has asked, and may go on."""
+    get, asked, go_on = scene.store.deployments.get, asyncio.Event(), asyncio.Event()
+
+    async def late(app: str) -> Deployment | None:
+        found = await get(app)
+        task = asyncio.current_task()
+        if task is not None and task.get_name() == name:
+            asked.set()
+            await go_on.wait()
+        return found
+
+    scene.store.deployments.get = late  # type: ignore[method-assign]
+    return asked, go_on
+
+
+async def renewed(scene: Scene) -> Deployment:
+    """As a snapshot of a fleet does."""
+    return await scene.desired.renew("A", lambda before, _: before.origin, "relaid")
+
+
+async def test_a_renewal_does_not_bring_back_what_is_undeployed_meanwhile() -> None:
+    """One after the other: whoever undeploys has the last word."""
+    scene = Scene()
+    await scene.deploy("A")
+    asked, go_on = held_up(scene, "renewing")
+    renewing = asyncio.create_task(renewed(scene), name="renewing")
+    await asked.wait()
+    undeploying = asyncio.create_task(scene.desired.undeploy("A", purge=False))
+    await asyncio.sleep(0)
+    go_on.set()
+    await renewing
+    assert await undeploying
+    assert await scene.desired.list() == []
+
+
+@pytest.mark.parametrize("purge", [False, True])
+async def test_nor_what_another_coordinator_undeploys(purge: bool) -> None:
+    """The store refuses it: locks of this process do not hold that one up."""
+    scene = Scene()
+    await scene.deploy("A")
+    asked, go_on = held_up(scene, "renewing")
+    renewing = asyncio.create_task(renewed(scene), name="renewing")
+    await asked.wait()
+    await scene.store.deployments.remove("A", epoch=scene.epoch.number, purge=purge)
+    go_on.set()
+    with pytest.raises(Problem) as refused:
+        await renewing
+    assert refused.value.status == HTTPStatus.NOT_FOUND
+    assert await scene.desired.list() == []
+
+
+async def test_calling_off_brings_back_nothing_either() -> None:
+    """What was deployed before the past is not, when somebody undeploys it meanwhile."""
+    scene = Scene()
+    one = (await scene.deploy("A")).deployment
+    life = one.life.next
+    past = Past("A", 1, 0, 0, "nowhere", life, before=Before(one.text, {}, 1))
+    following = replace(one, life=life, origin=replace(one.origin, past=past))
+    await scene.store.deployments.put(following, epoch=scene.epoch.number)
+
+    async def is_pending(deployment: Deployment) -> bool:
+        return True
+
+    scene.pasts.is_pending = is_pending  # type: ignore[method-assign]
+    lock = scene.desired.one_at_a_time("A")
+    async with lock:
+        off = asyncio.create_task(scene.calling_off.call_off("A", "why", purge=False, who="ann"))
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert not off.done()
+        await scene.store.deployments.remove("A", epoch=scene.epoch.number)
+    with pytest.raises(Problem) as refused:
+        await off
+    assert refused.value.status == HTTPStatus.NOT_FOUND
+    assert await scene.desired.list() == []
+
+
+async def test_what_was_found_to_restore_is_of_what_was_seen() -> None:
+    """Another text that is deployed meanwhile does not go on from it."""
+    scene = Scene()
+    one = (await scene.deploy("A")).deployment
+    name = LogName("A", since_ms=one.origin.logs_since_ms)
+    revision = Revision("r", *name.key, one.version, 1, 1, 1, True, 1)
+    await scene.store.revisions.save(revision, b"s")
+    anything: Any = None
+    restoring = Restoring(
+        scene.desired, anything, scene.pasts, anything, scene.store, scene.bus, scene.clock
+    )
+    list_of, meanwhile = scene.store.revisions.list, list[Callable[[], Awaitable[object]]]()
+
+    async def listed(app: str, group: str, partition: int) -> Any:
+        for each in meanwhile:
+            await each()
+        return await list_of(app, group, partition)
+
+    scene.store.revisions.list = listed  # type: ignore[method-assign]
+    meanwhile.append(lambda: scene.deploy("A", text=CUT + AGAIN))
+    with pytest.raises(Problem) as refused:
+        await restoring.restore("A", "r")
+    assert refused.value.status == HTTPStatus.CONFLICT
+    assert (await scene.desired.get("A")).origin.restoration is None
+    meanwhile.clear()
+    following = await scene.desired.renew(
+        "A", lambda before, life: replace(before.origin, restoration=Restoration("r", life)), "x"
+    )
+    assert following.life == Life(one.life.deployed_ms, 3)
+
+
+async def test_what_is_refused_has_no_logs() -> None:
+    """Nobody would remove them."""
+    scene = Scene()
+    wish = PastWish(0, None, "archive")
+    refused: list[Awaitable[object]] = [
+        scene.desired.deploy(CUT.format(app="A"), {}, None, wish, who="ann"),
+        scene.desired.deploy(CUT.format(app="B"), {"replicas": "no"}, None, who="ann"),
+        scene.desired.deploy(CUT.format(app="C"), {}, 2, wish, who="ann"),
+    ]
+    for each in refused:
+        with pytest.raises(Problem):
+            await each
+    assert list(await scene.bus.logs(None)) == []
+
+
+async def test_logs_of_an_app_that_the_store_does_not_know_are_purged() -> None:
+    """A deployment was cut short; others' stay."""
+    scene = Scene()
+    await scene.deploy("B")
+    there = list(await scene.bus.logs(None))
+    await scene.bus.input_log(LogName("A", since_ms=5))
+    await scene.bus.output_log(LogName("A", since_ms=5))
+    assert not await scene.desired.undeploy("A", purge=False)
+    assert await scene.desired.undeploy("A", purge=True)
+    assert list(await scene.bus.logs(None)) == there
+    assert not await scene.desired.undeploy("A", purge=True)
+
+
+async def test_one_unit_that_somebody_wanted_stays_one() -> None:
+    """Also with the next text; whoever wants it cut says so."""
+    scene = Scene()
+    one = (await scene.deploy("A", 1, FOUR)).deployment
+    assert (one.layout, one.parallel) == (0, 1)
+    assert not (await scene.deploy("A", None, FOUR)).changed
+    again = (await scene.deploy("A", None, FOUR + AGAIN)).deployment
+    assert (again.layout, again.parallel) == (0, 1)
+    cut = (await scene.deploy("A", 4, FOUR + AGAIN)).deployment
+    assert (cut.layout, cut.parallel) == (cut.life.number, 4)
+
+
+async def test_one_unit_is_one_whether_somebody_has_said_so_or_not() -> None:
+    """An earlier release has not noted it, and the text may say it."""
+    scene = Scene()
+    one = (await scene.deploy("A")).deployment
+    assert (one.layout, one.parallel) == (0, 0)
+    assert not (await scene.deploy("A", 1)).changed
+    assert not (await scene.deploy("A")).changed
+    assert (await scene.deploy("A", 2)).changed
+
+
+async def test_what_a_text_wants_is_its_own_where_nobody_said_anything() -> None:
+    """Another text may be cut otherwise."""
+    scene = Scene()
+    assert (await scene.deploy("A")).deployment.layout == 0
+    cut = (await scene.deploy("A", None, FOUR)).deployment
+    assert (cut.layout, cut.parallel) == (2, 0)
+    assert len(await scene.layouts.units(cut)) == 4
+
+
+async def test_layouts_leave_no_placements() -> None:
+    """Nor does the app, once it is undeployed."""
+    scene = Scene()
+    await scene.deploy("A", 3)
+    for _ in range(3):
+        await scene.watchman.round(knows_silence=True)
+        await scene.desired.renew("A", lambda before, _: before.origin, "relaid", relaid=True)
+
+        async def has_begun(view: object) -> bool:
+            return True
+
+        scene.layouts.has_begun = has_begun  # type: ignore[method-assign]
+        await scene.watchman.round(knows_silence=True)
+    number = (await scene.desired.get("A")).layout
+    assert list(await scene.placed()) == [f"A\x1fby_k~{number}\x1f{n}" for n in range(3)]
+    await scene.desired.undeploy("A", purge=False)
+    assert await scene.placed() == {}
+
+
+async def test_an_epoch_that_is_over_is_passed_over() -> None:
+    """A renewal is written all the same."""
+    scene = Scene()
+    await scene.deploy("A")
+    later = scene.epoch.number + 7
+    await scene.store.deployments.put_drained("n9", drained=True, epoch=later)
+    assert (await renewed(scene)).life.number == 2
+    stale = await scene.store.deployments.put_drained("n9", drained=False, epoch=later)
+    assert isinstance(stale, Stale)
