@@ -16,7 +16,7 @@ from lockstep.aggregations.meaning.ranges import time_ms
 from lockstep.columns.column import Column, Strings, Unfit
 from lockstep.columns.frame import Frame
 from lockstep.columns.pool import StringPool
-from lockstep.columns.rule import NotLowerable
+from lockstep.columns.rule import NotLowerable, check_period
 from lockstep.events import AttributeType
 from lockstep.expressions.columns import Compiler
 from lockstep.operators.errors import PROCESSING_ERRORS
@@ -43,6 +43,8 @@ def aggregation_units(plan: AppPlan, pool: StringPool) -> dict[str, AggregationU
 def _lower(checked: CheckedAggregation, rank: int, pool: StringPool) -> AggregationUnit:
     if checked.tables:
         raise NotLowerable("its buckets go to a store, chunk by chunk")
+    for period_ms in (checked.retention.interval_ms, *checked.retention.kept_ms.values()):
+        check_period(period_ms)
     check_stream(checked.input)
     compiler = Compiler(checked.scope)
     columns = Columns(selected(checked), checked.scope)

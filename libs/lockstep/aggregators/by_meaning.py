@@ -29,7 +29,7 @@ Group = list[Aggregator]
 
 class AggregatesByMeaning:
     """See Aggregates. Each event is taken by all calls of its group, one event behind the other.
-    `grouped`: a group of which all are empty when an event leaves is forgotten."""
+    `grouped`: a group of which all are empty behind an event is forgotten."""
 
     needs_places = False
 
@@ -97,7 +97,7 @@ class AggregatesByMeaning:
             else:
                 aggregator.remove(*arguments)
         values = [aggregator.value() for aggregator in own]
-        if kind == EXPIRED and self._is_over(own):
+        if self._is_over(own):
             del self._of[realm][group]
         return values
 

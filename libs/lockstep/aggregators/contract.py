@@ -34,6 +34,44 @@ class Aggregator(Protocol):
         """Takes over what `snapshot` gave."""
 
 
+class Debt:
+    """A value that has left without having come: that of an event which stands behind its own
+    expired copy (semantics 7.14). Where it comes next it is not present.
+
+    Only what comes next pays, so that an aggregator that missed an event is soon right again.
+    """
+
+    __slots__ = ("count", "value")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.value: Any = None
+
+    def owe(self, value: Any) -> None:
+        """A value leaves that is not present."""
+        self.count = self.count + 1 if self.count and self.value == value else 1
+        self.value = value
+
+    def pays(self, value: Any) -> bool:
+        """Whether a value that comes has left already."""
+        if self.count and self.value == value:
+            self.count -= 1
+            return True
+        self.count = 0
+        return False
+
+    def saved(self) -> list[tuple[Any, int]]:
+        """As a value with its copies, fewer than none."""
+        return [(self.value, -self.count)] if self.count else []
+
+    def take_out(self, copies: dict[Any, int]) -> None:
+        """Takes over what `saved` gave, which is among the copies."""
+        owed = [value for value, count in copies.items() if count < 0]
+        self.count = 0
+        for value in owed:
+            self.value, self.count = value, -copies.pop(value)
+
+
 class Fields:
     """An aggregator whose state is some numbers, of which `count` tells whether it is empty."""
 
@@ -84,28 +122,42 @@ class Contents:
 class Copies(Contents):
     """How often each value is present; values stay in the order in which they came."""
 
-    __slots__ = ()
+    __slots__ = ("_debt",)
 
     def __init__(self) -> None:
         self.inside: dict[Hashable, int] = {}
+        self._debt = Debt()
 
     def take(self, value: Hashable) -> None:
         """One more."""
-        self.inside[value] = self.inside.get(value, 0) + 1
+        if not (self._debt.count and self._debt.pays(value)):
+            self.inside[value] = self.inside.get(value, 0) + 1
 
     def drop(self, value: Hashable) -> None:
-        """One less; a value that is not present is none of ours."""
+        """One less."""
         left = self.inside.get(value, 0) - 1
+        if left < 0:
+            self._debt.owe(value)
+            return
+        self._debt.count = 0
         if left > 0:
             self.inside[value] = left
         else:
-            self.inside.pop(value, None)
+            del self.inside[value]
+
+    def reset(self) -> None:
+        super().reset()
+        self._debt.count = 0
+
+    def is_empty(self) -> bool:
+        return not self.inside and not self._debt.count
 
     def snapshot(self) -> PlainState:
-        return list(self.inside.items())
+        return [*self.inside.items(), *self._debt.saved()]
 
     def restore(self, state: PlainState) -> None:
         self.inside = dict(state)
+        self._debt.take_out(self.inside)
 
 
 AggregatorFactory = Callable[[Sequence[Argument]], Aggregator]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from lockstep.columns.column import DTYPES, Array, Column, Index, Strings, either, from_values
 from lockstep.columns.growing import GrowingArray
 from lockstep.columns.pool import StringPool
+from lockstep.columns.times import check_time
 from lockstep.events import AttributeType
 from lockstep.operators.contract import StreamEvent
 
@@ -179,7 +180,8 @@ class HeldRows:
         return StreamEvent(int(self.times[place]), data)
 
     def add_event(self, event: StreamEvent) -> int:
-        """Takes a row over from the reference; gives its place."""
+        """Takes a row over from the reference; gives its place. Unfit for a time beyond reach."""
+        check_time(event.timestamp_ms)
         columns = [
             from_values(type_, [value]) for type_, value in zip(self.types, event.data, strict=True)
         ]

@@ -16,6 +16,8 @@ from lockstep.plan import java
 
 Ids = npt.NDArray[np.int64]
 _FLOATING = (AttributeType.FLOAT, AttributeType.DOUBLE)
+_COMBINATIONS_MAX = 1 << 62
+"""So many can be numbered without going round."""
 
 
 class KeySpace:
@@ -121,6 +123,26 @@ def encoded(values: Array) -> tuple[Array, Array]:
 
 def combined(names: Sequence[tuple[Array, Sequence[Any]]]) -> tuple[Array, list[Any]]:
     """Codes of combinations; the key of a combination is the tuple of the parts' keys."""
+    fitting = _fitting(names)
+    if fitting == len(names):
+        return _combined(names)
+    # There are no more combinations than rows, so the first parts are small again as one.
+    codes, keys = _combined(names[:fitting])
+    codes, keys = combined([(codes, keys), *names[fitting:]])
+    return codes, [(*first, *others) for first, *others in keys]
+
+
+def _fitting(names: Sequence[tuple[Array, Sequence[Any]]]) -> int:
+    """How many of the first parts can be told apart by one number."""
+    combinations = len(names[0][1])
+    for i, (_, keys) in enumerate(names[1:], 1):
+        combinations *= len(keys)
+        if combinations > _COMBINATIONS_MAX:
+            return i
+    return len(names)
+
+
+def _combined(names: Sequence[tuple[Array, Sequence[Any]]]) -> tuple[Array, list[Any]]:
     whole = names[0][0].astype(np.int64)
     for codes, keys in names[1:]:
         whole = whole * len(keys) + codes

@@ -10,6 +10,7 @@ from lockstep.columns.column import Column, Longs, Mask
 from lockstep.columns.frame import Frame
 from lockstep.columns.pool import StringPool
 from lockstep.columns.realms import Realms
+from lockstep.columns.times import REACH_MS
 from lockstep.columns.units import Unit
 from lockstep.plan import AppPlan, QueryNode
 from lockstep.siddhiql import ast
@@ -20,6 +21,12 @@ _Unit = TypeVar("_Unit", bound=Unit)
 
 class NotLowerable(Exception):
     """Why a query has no columnar form."""
+
+
+def check_period(period_ms: int | None) -> None:
+    """NotLowerable for a period that could go round, once it is added to a time."""
+    if period_ms is not None and not -REACH_MS < period_ms < REACH_MS:
+        raise NotLowerable(f"a period beyond {REACH_MS} ms")
 
 
 class WrittenTable(Unit, Protocol):

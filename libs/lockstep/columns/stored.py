@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lockstep.columns.column import Column, Longs, from_arrow, from_values
 from lockstep.columns.held import HeldRows
+from lockstep.columns.times import within_reach
 from lockstep.events import AttributeType
 from lockstep.operators.contract import StreamEvent
 from lockstep.operators.packed import PackedEvents
@@ -28,11 +29,12 @@ def events_of(held: HeldRows, places: Longs) -> PackedEvents:
 def columns_of(
     events: PackedEvents | Sequence[StreamEvent], types: Sequence[AttributeType]
 ) -> tuple[Longs, list[Column]]:
-    """(timestamps, attributes) of a list of events, packed or not."""
+    """(timestamps, attributes) of a list of events, packed or not. Unfit for times beyond reach."""
     if isinstance(events, PackedEvents):
         return _read(events.columns(), types)
     columns = [from_values(t, [event.data[i] for event in events]) for i, t in enumerate(types)]
-    return np.array([event.timestamp_ms for event in events], np.int64), columns
+    times = np.array([event.timestamp_ms for event in events], np.int64)
+    return within_reach(times), columns
 
 
 def parts_of(
@@ -49,4 +51,4 @@ def parts_of(
 def _read(part: Any, types: Sequence[AttributeType]) -> tuple[Longs, list[Column]]:
     times, arrays = part
     columns = [from_arrow(type_, each) for type_, each in zip(types, arrays, strict=True)]
-    return times.to_numpy(), columns
+    return within_reach(times.to_numpy()), columns

@@ -25,6 +25,9 @@ CLASSES: Final[Mapping[AttributeType, type]] = {
 """Of the values of each type in Python; an object's may be any."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_LONGEST = 19
+"""Digits of a long."""
+
 _DECIMAL = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)"
 )
@@ -39,6 +42,11 @@ def parse_integer(text: str, low: int, high: int) -> int | None:
     """The integer that the text is, or None when it is none or out of range (Java's parseInt)."""
     if _INTEGER.fullmatch(text) is None:
         return None
+    if len(text) > _LONGEST:  # Python reads no text of thousands of digits
+        digits = text.lstrip("+-").lstrip("0")
+        if len(digits) > _LONGEST:
+            return None
+        text = ("-" if text[0] == "-" else "") + (digits or "0")
     value = int(text)
     return value if low <= value <= high else None
 
@@ -60,7 +68,10 @@ def parse_double(text: str) -> float | None:
         return float(text.rstrip("fFdD") if not text.endswith(("NaN", "Infinity")) else text)
     if _HEXADECIMAL.fullmatch(text) is not None:
         mantissa, exponent = re.split("[pP]", text)
-        return float.fromhex(f"{mantissa}p{exponent.rstrip('fFdD')}")
+        try:
+            return float.fromhex(f"{mantissa}p{exponent.rstrip('fFdD')}")
+        except OverflowError:  # what is too large is infinite, as in decimal
+            return -math.inf if mantissa[0] == "-" else math.inf
     return None
 
 

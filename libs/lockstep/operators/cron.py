@@ -101,7 +101,9 @@ class CronSchedule:
         self._day_field, self._weekday_field = fields[3], fields[5]
         self._months = _values(fields[4], _MONTH)
         self._years = _values(fields[6] if len(fields) == 7 else "*", _YEAR)
-        self._matches_day(date(2024, 1, 1))
+        any_day = date(2024, 1, 1)
+        self._matches_month_day(any_day)  # a field that is wrong is told of now, not on some day
+        self._matches_weekday(any_day)
 
     def next_after(self, after_ms: int) -> int | None:
         """The first time (epoch ms) later than `after_ms`, or None when there is none."""

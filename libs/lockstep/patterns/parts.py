@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from lockstep.columns.flow import CURRENT
-from lockstep.columns.rule import NotLowerable, Site
+from lockstep.columns.rule import NotLowerable, Site, check_period
 from lockstep.patterns.columns.rows import State
 from lockstep.patterns.columns.unit import PatternParts
 from lockstep.patterns.conditions import Comparison, take_apart
 from lockstep.plan import QueryNode
 from lockstep.selection.columns import SelectorOperator
+from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern, SourceKind
+from lockstep.siddhiql.trees import below
 from lockstep.streams.lowering import check_stream, check_target
 
 
@@ -19,6 +21,9 @@ def pattern_parts(node: QueryNode, pattern: CheckedPattern, site: Site) -> Patte
     if query.target_kind is SourceKind.TABLE:
         raise NotLowerable("a pattern that writes a table")
     check_target(query)
+    check_period(pattern.input.within_ms)
+    for each in below(pattern.input.element):
+        check_period(each.for_ms if isinstance(each, ast.AbsentState) else None)
     states: list[State] = []
     comparisons: list[Comparison] = []
     for checked in pattern.states:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from lockstep.columns.rule import NotLowerable
+from lockstep.columns.rule import NotLowerable, check_period
 from lockstep.rates.by_number.columns import AllByNumber, FirstByNumber, LastByNumber
 from lockstep.rates.by_time.columns import AllByTime, FirstByTime, LastByTime
 from lockstep.rates.contract import Limiter, Rated
@@ -42,6 +42,7 @@ def limiter_of(
     rate = query.query.rate
     if rate is None:
         return None
+    check_period(rate.every_ms)
     rated = Rated(query.name, place, query.output.types)
     by_time = rate.every_events is None
     if by_realm and by_time and rate.kind is not ast.RateKind.FIRST:

@@ -94,6 +94,8 @@ class Selector:
             else None
         )
         self._ordering = Ordering(selector, query.having_scope, context)
+        # Every match of a pattern is a chunk of its own, also where several leave together.
+        self._is_by_match = isinstance(query.input, CheckedPattern)
         self._keeps_origin = rate is not None
         # Rows that know where they came from are for rate limiters and order by; nobody else keeps
         # them, or a window downstream would hold on to everything upstream.
@@ -105,8 +107,7 @@ class Selector:
         context.register("selector", self)
 
     def _choose(self, query: CheckedQuery, is_snapshot: bool) -> Emit:
-        # Every match of a pattern is reduced by itself, also where several leave together.
-        each = is_snapshot or isinstance(query.input, CheckedPattern)
+        each = is_snapshot or self._is_by_match
         if self._key is not None:
             return self._grouped_each if each else self._grouped
         if self._makers:
@@ -229,7 +230,8 @@ class Selector:
             if group:
                 self._groups[key] = group
         data = self._row(event, group)
-        if event.kind == EXPIRED and group and all(a.is_empty() for a in group):
+        # Also behind a current event: it may have left already (semantics 7.14).
+        if group and group[0].is_empty() and all(a.is_empty() for a in group):
             del self._groups[key]
         return data
 
@@ -267,7 +269,8 @@ class Selector:
         if wanted != ALL_KINDS:
             rows = [row for row in rows if row.kind == wanted]
         if self._ordering.is_active and rows:
-            rows = self._ordering.arrange(rows)
+            parts = [[row] for row in rows] if self._is_by_match else [rows]
+            rows = [row for part in parts for row in self._ordering.arrange(part)]
             if not self._keeps_origin:
                 rows = [StreamEvent(row.timestamp_ms, row.data, row.kind) for row in rows]
         if rows:

@@ -14,7 +14,7 @@ from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import Ids
 from lockstep.columns.moves import Moves
 from lockstep.columns.pool import StringPool
-from lockstep.columns.rule import NotLowerable
+from lockstep.columns.rule import NotLowerable, check_period
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue.core import declared_window
@@ -108,10 +108,12 @@ class ColumnarCall:
     call: ast.FunctionCall
 
     def constant(self, index: int) -> Any:
-        """The literal at that place; NotLowerable when it is none."""
+        """The literal at that place; NotLowerable when it is none, or a time that is too long."""
         argument = self.call.arguments[index]
         if not isinstance(argument, ast.Constant):
             raise NotLowerable(f"{self.call.name} with an argument that varies")
+        if argument.type is AttributeType.LONG:
+            check_period(int(argument.value))
         return argument.value
 
     def is_flag(self, index: int) -> bool:

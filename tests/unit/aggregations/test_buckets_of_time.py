@@ -59,6 +59,25 @@ def test_days_of_daylight_saving_are_whole() -> None:
     assert hour.start(first + 3_600_000) - hour.start(first) == 3_600_000
 
 
+@pytest.mark.parametrize(
+    ("zone", "changes"),
+    [("Atlantic/Azores", "2020-10-25T01:00:00"), ("America/Havana", "2020-11-01T05:00:00")],
+)
+@pytest.mark.parametrize("granularity", [Granularity.DAYS, Granularity.MONTHS, Granularity.YEARS])
+def test_a_midnight_that_comes_twice_splits_nothing(
+    zone: str, changes: str, granularity: Granularity
+) -> None:
+    """The clock goes from one o'clock back to midnight: both midnights are of one day, month and
+    year; the hours in front of the change and behind it are two."""
+    second = ms(changes)
+    bucketing = Bucketing(granularity, zone)
+    starts = {bucketing.start(second + minutes * 60_000) for minutes in (-30, 0, 30, 12 * 60)}
+    (start,) = starts
+    assert bucketing.start(start) == start <= second - 3_600_000
+    hour = Bucketing(Granularity.HOURS, zone)
+    assert hour.start(second + 1) - hour.start(second - 1) == 3_600_000
+
+
 @given(st.integers(-(10**12), 4 * 10**12))
 def test_a_bucket_holds_its_time(at: int) -> None:
     """Starts are whole, not later than the time, starts of themselves; coarser ones earlier."""

@@ -50,12 +50,32 @@ def test_other_texts_are_refused(text: str) -> None:
         pattern_span(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9999-**-** **:**:**",
+        "9999-12-** **:**:**",
+        "9999-12-31 **:**:**",
+        "9999-12-31 23:59:59",
+        "0000-**-** **:**:**",
+        "2020-**-** **:**:** +99:99",
+        "2020-06-01 00:00:00 -24:00",
+    ],
+)
+def test_what_no_calendar_has_is_refused(text: str) -> None:
+    """A span that ends after the year 9999, a year 0, and zones of a day or more."""
+    with pytest.raises(EventError):
+        pattern_span(text)
+
+
 def test_moments() -> None:
     """GMT without a zone; a zone is taken off."""
     assert time_ms("2020-06-01 00:00:00") == JUNE_2020
     assert time_ms(" 2020-06-01 05:30:00 +05:30 ") == JUNE_2020
     with pytest.raises(EventError, match="not one moment"):
         time_ms("2020-06-01 00:00:**")
+    with pytest.raises(EventError, match="no time"):
+        time_ms("2020-06-01 00:00:00 +24:00")
 
 
 def test_two_ends_may_be_numbers_or_texts() -> None:

@@ -77,3 +77,57 @@ def test_a_window_beside_the_aggregation_stays_on_the_reference() -> None:
     assert not reasons(text.replace("join A", "join A[n > 1L]"))
     windowed = text.replace("from Ask ", "from Ask#window.length(2) ")
     assert "a window or function on a side of a join" in reasons(windowed)[0]
+
+
+CALENDAR = (
+    "define stream S (at long, v int); define stream Ask (span string); "
+    "define aggregation A from S select sum(v) as total, count() as n aggregate by at"
+    " every sec ... year; "
+)
+EACH = ("sec", "min", "hours", "days", "months", "years")
+YEAR_10000 = 253_402_300_800_000
+BACK_TO_MIDNIGHT = 1_603_587_600_000
+"""In the Azores the clock went from one o'clock back to midnight then."""
+
+
+def totals(app: VirtualApp) -> list[list[tuple[object, ...]]]:
+    """What the aggregation holds, by granularity."""
+    question = f"from A within 0L, {2 * YEAR_10000}L per '{{}}' select total, n"
+    return [app.on_demand(question.format(each)) for each in EACH]
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+def test_a_span_that_cannot_be_read_is_a_fault_of_its_event(executor: str) -> None:
+    """The app goes on with the next event."""
+    join = "from Ask join A within Ask.span per 'days' select A.total as total insert into O;"
+    app = VirtualApp(CALENDAR + join, executor=executor)
+    app.send("S", [1000, 7])
+    bad = ["9999-**-** **:**:**", "2020-**-** **:**:** +99:99", "2020-06-01 00:00:00 -24:00"]
+    for span in bad:
+        app.send("Ask", [span])
+    app.send("Ask", ["1970-**-** **:**:**"])
+    assert [event.data for event in app.stream("O")] == [(7,)]
+    assert [fault.events[0].data for fault in app.faults()] == [(span,) for span in bad]
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+def test_an_event_that_no_calendar_has_leaves_nothing(executor: str) -> None:
+    """Nor does what came with it: the chunk is dropped, in the fine buckets too."""
+    app = VirtualApp(CALENDAR, executor=executor)
+    app.send_many("S", [[1000, 1], [YEAR_10000, 2]])
+    app.send("S", [YEAR_10000, 4])
+    assert totals(app) == [[] for _ in EACH]
+    app.send("S", [1000, 8])
+    assert totals(app) == [[(8, 1)] for _ in EACH]
+    assert len(app.faults()) == 2
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+def test_a_day_with_two_midnights_is_one_bucket(executor: str) -> None:
+    """So is its month and its year; its repeated hour is two."""
+    app = VirtualApp("@app:aggTimeZone('Atlantic/Azores') " + CALENDAR, executor=executor)
+    for hours, value in ((-0.5, 1), (0.5, 2), (12, 4)):
+        app.send("S", [BACK_TO_MIDNIGHT + int(hours * 3_600_000), value])
+    _, _, of_hours, *longer = totals(app)
+    assert of_hours == [(1, 1), (2, 1), (4, 1)]
+    assert longer == [[(7, 3)]] * 3

@@ -1,15 +1,17 @@
-"""min and max over rows that leave in any order."""
+"""min and max over rows that leave in any order, and what snapshots keep of them."""
 
 from __future__ import annotations
 
 from random import Random
 
 import numpy as np
+import pytest
 
 from lockstep.aggregators.accumulators import Feed
 from lockstep.aggregators.extremes.columns import UnorderedExtremes
 from lockstep.columns.column import from_values
 from lockstep.events import AttributeType
+from lockstep.testing import VirtualApp
 
 
 def test_the_extreme_of_what_is_inside_after_each_step() -> None:
@@ -41,3 +43,46 @@ def test_the_extreme_of_what_is_inside_after_each_step() -> None:
             accumulator.run(feed, [from_values(AttributeType.DOUBLE, [step[3] for step in part])])
             found += accumulator.result("min").to_pylist()
         assert found == expected
+
+
+LONGS = "define stream S (v long, d double); @info(name='q') from S{} select {} as m insert into O;"
+LEAST = -(2**63)
+
+
+@pytest.mark.parametrize(
+    ("window", "call"),
+    [
+        ("#window.length(3)", "max(v)"),
+        ("#window.sort(3, v)", "max(v)"),
+        ("#window.lengthBatch(3)", "max(v)"),
+        ("", "max(v)"),
+        ("", "maxForever(v)"),
+        ("#window.length(3)", "min(v)"),
+    ],
+)
+def test_the_least_long_goes_over_to_the_reference(window: str, call: str) -> None:
+    """Which keeps the largest by its negative; that one is no long."""
+    text = LONGS.format(window, call)
+    rows = [[LEAST, 0.0], [LEAST, 0.0], [LEAST + 1, 0.0], [LEAST, 0.0], [7, 0.0], [LEAST, 0.0]]
+    brought: list[list[object]] = []
+    for first, second in (("reference",) * 2, ("columnar", "reference"), ("reference", "columnar")):
+        found: list[object] = []
+        app = VirtualApp(text, executor=first)
+        for n, row in enumerate(rows):
+            app.send("S", row)
+            found += [event.data for event in app.query("q").current]
+            kind = second if n % 2 == 0 else first
+            app = VirtualApp.restore(text, app.snapshot(), executor=kind)
+        brought.append(found)
+    assert brought[0] == brought[1] == brought[2] != []
+
+
+@pytest.mark.parametrize(("call", "after"), [("minForever(d)", 0.0), ("maxForever(d)", -5.0)])
+def test_a_negative_zero_for_ever_stays_one(call: str, after: float) -> None:
+    """Where it comes with the reference's snapshot."""
+    text = LONGS.format("", call)
+    app = VirtualApp(text)
+    app.send("S", [1, -0.0])
+    app = VirtualApp.restore(text, app.snapshot(), executor="columnar")
+    app.send("S", [1, after])
+    assert [str(event.data[0]) for event in app.query("q").current] == ["-0.0"]

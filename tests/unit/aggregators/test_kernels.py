@@ -14,6 +14,7 @@ from lockstep.aggregators.count.columns import Counts
 from lockstep.aggregators.count.kernel import run_counts
 from lockstep.aggregators.deviation.columns import FloatDeviations, IntegerDeviations
 from lockstep.aggregators.deviation.kernel import run_integer_deviations
+from lockstep.aggregators.distinct_count import DistinctCount
 from lockstep.aggregators.distinct_count.columns import DistinctCounts
 from lockstep.aggregators.distinct_count.kernel import run_distinct
 from lockstep.aggregators.extremes.kernel import run_extremes, run_sliding_extremes
@@ -71,9 +72,37 @@ def test_whole_sums_that_might_not_fit_are_refused(values: list[int], fits: bool
 def test_distinct_values_of_a_group() -> None:
     """Copies are counted; leaving more often than coming brings nothing below zero."""
     pair, out = longs(0, 0, 1, 0, 0, 0), longs(*[0] * 6)
-    own = longs(0, 0), longs(0, 0), longs(0, 0)
+    own = [longs(0, 0) for _ in range(4)]
     run_distinct(*marked(IN, IN, IN, OUT, OUT, OUT), pair, *own, out)
     assert out.tolist() == [1, 1, 2, 2, 1, 1]
+
+
+def test_distinct_values_that_leave_before_they_come() -> None:
+    """As the reference's, whatever comes and leaves, over marks and new numbers of groups."""
+    random, given = Random(5), DistinctCounts()
+    meaning = [DistinctCount() for _ in range(2)]
+    for _ in range(300):
+        kind = random.choice((IN, OUT, IN, OUT, IN, OUT, IN, OUT, MARK))
+        group, value = random.randrange(2), random.randrange(3)
+        given.reserve(2, 1, 0)
+        feed = Feed(np.array([kind], np.int8), longs(group), longs(0), None)
+        given.run(feed, [from_values(LONG, [value])])
+        if kind == MARK:
+            for each in meaning:
+                each.reset()
+            continue
+        own = meaning[group]
+        (own.add if kind == IN else own.remove)(value)
+        assert given.result("distinctCount").to_pylist() == [own.value()]
+        assert given.live()[:2].tolist() == [not each.is_empty() for each in meaning]
+        if random.random() < 0.2:
+            given.move(longs(1, 0), 2)
+            meaning.reverse()
+        if random.random() < 0.2:
+            stored, given = given.store(longs(0, 1)), DistinctCounts()
+            given.reserve(2, 1, 0)
+            given.load(longs(0, 1), stored)
+            assert [dict(state) for state in stored] == [dict(m.snapshot()) for m in meaning]
 
 
 @pytest.mark.parametrize(

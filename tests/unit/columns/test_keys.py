@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
+import pytest
 
 from lockstep.columns.column import from_values
 from lockstep.columns.held import HeldRows
@@ -48,6 +50,17 @@ def test_combinations() -> None:
     ]
     codes, keys = combined(names)
     assert [keys[code] for code in codes] == [("a", 20), ("b", 10), ("a", 20)]
+
+
+@pytest.mark.parametrize("sizes", [[300] * 8, [2**31] * 5, [5, 2**20] * 5])
+def test_more_combinations_than_a_number_tells_apart(sizes: list[int]) -> None:
+    """Each is itself all the same, and they come in order of first appearance."""
+    random = Random(7)
+    rows = [tuple(random.choice([0, 1, size - 1]) for size in sizes) for _ in range(500)]
+    names = [(np.array(c), range(n)) for c, n in zip(zip(*rows, strict=True), sizes, strict=True)]
+    codes, keys = combined(names)
+    assert [keys[code] for code in codes.tolist()] == rows
+    assert keys == list(dict.fromkeys(rows))
 
 
 def test_held_rows_keep_what_left_readable_until_the_slice_is_over() -> None:

@@ -53,6 +53,7 @@ def value(text: str, rows: int = 4) -> list[Any]:
         ("math:abs(d)", [0.5, None, 1.0, 1.0]),
         ("str:length('abc')", [3, 3, 3, 3]),
         ("convert(i, 'string')", ["1", "2", None, "4"]),
+        (f"convert(str:concat('{'9' * 5000}', ''), 'long')", [None] * 4),
         ("coalesce(s, 'none')", ["b", "none", "a", "b"]),
         ("default(i, 9)", [1, 2, 9, 4]),
         ("ifThenElse(i > 1, s, 'z')", ["z", None, "z", "b"]),

@@ -43,8 +43,9 @@ def test_never_again() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["* * * * *", "61 * * * * ?", "x * * * * ?", "*/0 * * * * ?", "0 0 0 40 * ?", "0 0 0 ? * 2#"],
-)
+    ["* * * * *", "61 * * * * ?", "x * * * * ?", "*/0 * * * * ?", "0 0 0 40 * ?", "0 0 0 ? * 2#",
+     "0 0 0 2 * A#2"],
+)  # fmt: skip
 def test_refused(text: str) -> None:
     """Texts that are no cron expressions."""
     with pytest.raises(CronError):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lockstep.operators.contract import StreamEvent
+from lockstep.testing import VirtualApp
 from tests.unit.patterns.drive import (
     Driver,
     absent,
@@ -116,3 +117,33 @@ def test_every_instance_starts_its_own_wait() -> None:
     """A leading absence counts from the start of its instance."""
     driver = Driver(checked(absent("A", 1000), on("B")), start_ms=5000)
     assert driver.play("B 5999 1; B 6000 2") == [(6000, None, 2)]
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+@pytest.mark.parametrize(
+    ("tail", "expected"),
+    [
+        ("limit 1", [(5, 9), (3, 9)]),
+        ("limit 0", []),
+        ("offset 1", []),
+        ("order by a", [(5, 9), (3, 9)]),
+        ("order by a limit 1", [(5, 9), (3, 9)]),
+    ],
+)
+def test_every_match_is_ordered_and_limited_by_itself(
+    executor: str, tail: str, expected: list[tuple[int, int]]
+) -> None:
+    """Also where one event completes several, of one stream or of two."""
+    select = f"select e1.v as a, e2.v as b {tail} insert into"
+    text = (
+        "define stream S (v int); define stream T (v int);"
+        f" @info(name='one') from every e1=S -> e2=S[v > e1.v] {select} O;"
+        f" @info(name='two') from every e1=S -> e2=T[v > e1.v] {select} P;"
+    )
+    app = VirtualApp(text, executor=executor)
+    for value in (5, 3):
+        app.send("S", [value])
+    app.send("T", [9])
+    app.send("S", [9])
+    for name in ("one", "two"):
+        assert [event.data for event in app.query(name).current] == expected

@@ -36,6 +36,8 @@ def test_samples_are_valid(text: str) -> None:
         (f"{S}define trigger X at every 0 sec;", ("more than 0",)),
         (f"{S}define trigger X at 'sometimes';", ("has 1 fields", "cron")),
         (f"{S}define trigger X at '* * * * * 8';", ("'8' as day of week",)),
+        (f"{S}define trigger X at '0 0 0 1,L * ?';", ("'L' as day of month", "stand alone")),
+        (f"{S}define trigger X at '*/0 * * * * ?';", ("'*/0' as seconds",)),
         (f"{S}define function f[R] return int {{ }};", ("'R'", "Python or JavaScript")),
         (f"{S}define function f[scala] return int {{ }};", ("'scala'",)),
         (

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lockstep.events import AttributeType
+from lockstep.operators.cron import CronSchedule
 from lockstep.siddhiql import SiddhiQLError, update_variables
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -87,6 +90,10 @@ def test_texts_that_are_no_durations(text: str) -> None:
         "0 15 10 ? jan-mar 6L",
         "0 0 12 1/5 * ?",
         "0 0 0 LW * ?",
+        "0 0 0 L-3 * ?",
+        "0 0 0 31W * ?",
+        "0 0 0 ? * sat#1",
+        "*/010 * * * * ?",
     ],
 )
 def test_cron_texts(text: str) -> None:
@@ -94,10 +101,50 @@ def test_cron_texts(text: str) -> None:
     assert check_cron(text) is None
 
 
-@pytest.mark.parametrize("text", ["", "* * * * *", "60 * * * * ?", "a * * * * ?", "? * * * * ?"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "* * * * *",
+        "60 * * * * ?",
+        "a * * * * ?",
+        "? * * * * ?",
+        "0 0 0 1,L * ?",
+        "0 0 0 15W,1 * ?",
+        "0 0 0 32W * ?",
+        "0 0 0 0W * ?",
+        "0 0 0 ? * 6L,2",
+        "0 0 0 ? * 2,6L",
+        "0 0 0 ? * 2#1,3#1",
+        "0 0 0 ? * A#2",
+        "0 0 0 ? * 8#2",
+        "*/0 * * * * ?",
+        "1-5/00 * * * * ?",
+        f"*/{'9' * 5000} * * * * ?",
+        f"{'0' * 5000} * * * * ?",
+    ],
+)
 def test_what_is_no_cron_text(text: str) -> None:
     """What is wrong is said of the field."""
     assert check_cron(text) is not None
+
+
+_CRON_PART = st.one_of(
+    st.sampled_from(["*", "?", "L", "LW", "L-3", "32W", "15W", "6L", "2#3", "A#2", "*/0", "5/15"]),
+    st.from_regex(r"[0-9A-Z]{1,3}(-[0-9A-Z]{1,3})?(/[0-9]{1,2})?", fullmatch=True),
+    st.from_regex(r"([0-9]{1,2}|MON|TUE|JAN|FEB)([LW]|#[0-6])?", fullmatch=True),
+)
+_CRON_FIELD = st.lists(_CRON_PART, min_size=1, max_size=2).map(",".join)
+
+
+@given(st.sampled_from(range(7)), _CRON_FIELD)
+def test_what_passes_has_a_schedule(place: int, field: str) -> None:
+    """So nothing can go wrong any more when the app starts."""
+    fields = ["0", "0", "0", "*", "*", "?", "2030"]
+    fields[place] = field
+    text = " ".join(fields)
+    if check_cron(text) is None:
+        CronSchedule(text).next_after(0)
 
 
 _CHECKED = Extension(

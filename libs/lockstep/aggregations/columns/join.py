@@ -25,7 +25,7 @@ from lockstep.columns.played import play
 from lockstep.columns.realms import Realms
 from lockstep.columns.units import States
 from lockstep.events import AttributeType
-from lockstep.operators.errors import EventError
+from lockstep.operators.errors import PROCESSING_ERRORS, describe
 from lockstep.plan import QueryNode
 from lockstep.plan.paths import query_path
 from lockstep.selection.columns import SelectorOperator
@@ -87,8 +87,8 @@ class Reach:
             if row not in read:
                 try:
                     read[row] = self._reader.read(row)
-                except EventError as error:
-                    raise Unfit(f"a range that cannot be read: {error}") from error
+                except PROCESSING_ERRORS as error:
+                    raise Unfit(f"a range that cannot be read: {describe(error)}") from error
             found.append(read[row])
         granularities = [each[0] for each in found]
         limits = np.array([each[1:] for each in found], np.int64).reshape(-1, 2)

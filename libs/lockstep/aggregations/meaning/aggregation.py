@@ -7,6 +7,7 @@ closed buckets, and late events need no path of their own (semantics 17).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from lockstep.aggregations.meaning.buckets import Buckets, Group
 from lockstep.aggregations.meaning.calendar import Bucketing
@@ -61,24 +62,29 @@ class Aggregation:
         return [(self._source, self._chain.connect(self.process))]
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """Puts each current event into its buckets; expired ones take nothing back."""
+        """Puts each current event into its buckets; expired ones take nothing back.
+
+        Where each goes is found first: an event that no calendar has leaves nothing behind.
+        """
         add = self._columns.add
-        for event in chunk:
-            if event.kind != CURRENT:
-                continue
-            at_ms = self._time(event)
-            values, group = self._arguments(event, []), self._group(event)
-            for bucketing, buckets in self._parts:
-                add(buckets.state(bucketing.start(at_ms), group), at_ms, values)
+        for at_ms, starts, group, values in [self._placed(e) for e in chunk if e.kind == CURRENT]:
+            for start_ms, (_, buckets) in zip(starts, self._parts, strict=True):
+                add(buckets.state(start_ms, group), at_ms, values)
             if self.exports:
-                self._touched(at_ms, group)
+                self._touched(starts, group)
         for export in self.exports.values():
             export.flush()
 
-    def _touched(self, at_ms: int, group: Group) -> None:
+    def _touched(self, starts: list[int], group: Group) -> None:
         """Tells the stored tables what changed."""
-        for (bucketing, _), export in zip(self._parts, self.exports.values(), strict=True):
-            export.touched(bucketing.start(at_ms), group)
+        for start_ms, export in zip(starts, self.exports.values(), strict=True):
+            export.touched(start_ms, group)
+
+    def _placed(self, event: StreamEvent) -> tuple[int, list[int], Group, tuple[Any, ...]]:
+        """An event's time, the starts of its buckets, its group and the arguments."""
+        at_ms = self._time(event)
+        values, group = self._arguments(event, []), self._group(event)
+        return at_ms, [bucketing.start(at_ms) for bucketing, _ in self._parts], group, values
 
     # --- out -------------------------------------------------------------------------------------
 

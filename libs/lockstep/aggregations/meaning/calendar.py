@@ -36,12 +36,15 @@ def floor(time_ms: int, granularity: Granularity, zone: tzinfo) -> int:
             return _to_ms(moment.replace(second=0))
         case Granularity.HOURS:
             return _to_ms(moment.replace(minute=0, second=0))
+    # Where midnight comes twice, the day begins with the first (fold=0), for both its halves.
+    midnight = moment.replace(hour=0, minute=0, second=0, fold=0)
+    match granularity:
         case Granularity.DAYS:
-            return _to_ms(moment.replace(hour=0, minute=0, second=0))
+            return _to_ms(midnight)
         case Granularity.MONTHS:
-            return _to_ms(moment.replace(day=1, hour=0, minute=0, second=0))
+            return _to_ms(midnight.replace(day=1))
         case _:
-            return _to_ms(moment.replace(month=1, day=1, hour=0, minute=0, second=0))
+            return _to_ms(midnight.replace(month=1, day=1))
 
 
 class Bucketing:

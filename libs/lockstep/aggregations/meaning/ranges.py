@@ -39,12 +39,12 @@ def _parts(text: str) -> tuple[list[int], datetime]:
         given.append(int(field))
     if any(field != "**" for field in fields[len(given) : 6]):
         raise EventError(f"{text!r} leaves something open in the middle", hint=_HINT)
-    zone = UTC
-    if fields[6] is not None:
-        offset = timedelta(hours=int(fields[7]), minutes=int(fields[8]))
-        zone = timezone(offset if fields[6] == "+" else -offset)
     filled = [*given, *(1, 1, 0, 0, 0)[len(given) - 1 :]]
     try:
+        zone = UTC
+        if fields[6] is not None:
+            offset = timedelta(hours=int(fields[7]), minutes=int(fields[8]))
+            zone = timezone(offset if fields[6] == "+" else -offset)
         return given, datetime(*filled, tzinfo=zone)  # type: ignore[arg-type,misc]
     except ValueError as error:
         raise EventError(f"{text!r} is no time: {error}", hint=_HINT) from error
@@ -73,12 +73,15 @@ _STEPS = {
 def pattern_span(text: str) -> tuple[int, int]:
     """The span of a wildcard text: `2020-06-** **:**:**` is that June. Raises EventError."""
     given, moment = _parts(text)
-    if len(given) == 1:
-        end = moment.replace(year=moment.year + 1)
-    elif len(given) == 2:
-        end = (moment + timedelta(days=32)).replace(day=1)
-    else:
-        end = moment + _STEPS[len(given)]
+    try:
+        if len(given) == 1:
+            end = moment.replace(year=moment.year + 1)
+        elif len(given) == 2:
+            end = (moment + timedelta(days=32)).replace(day=1)
+        else:
+            end = moment + _STEPS[len(given)]
+    except (OverflowError, ValueError) as error:
+        raise EventError(f"{text!r} ends after the last year, which is 9999") from error
     return _ms(moment), _ms(end)
 
 

@@ -41,7 +41,7 @@ class FloatDeviations(Grouped):
 
     def result(self, name: str) -> Column:
         with np.errstate(all="ignore"):
-            return Column(DOUBLE, np.sqrt(self._spread / self._count), self._count == 0)
+            return Column(DOUBLE, np.sqrt(self._spread / self._count), self._count <= 0)
 
 
 class IntegerDeviations(Grouped):
@@ -59,15 +59,15 @@ class IntegerDeviations(Grouped):
 
     def result(self, name: str) -> Column:
         count, total, squares = self._outs
-        nulls = count == 0
+        nulls = count <= 0
         scaled = count.astype(np.float64)
         sums = scaled * squares, total.astype(np.float64) ** 2, scaled * scaled
         with np.errstate(all="ignore"):
-            found = np.sqrt((count * squares - total * total) / (count * count))
+            found = np.sqrt(np.maximum(count * squares - total * total, 0) / (count * count))
         large = np.maximum(np.maximum(sums[0], sums[1]), sums[2]) >= EXACT_DOUBLE
         for i in np.flatnonzero(large & ~nulls).tolist():
             n, t, q = int(count[i]), int(total[i]), int(squares[i])
-            found[i] = math.sqrt((n * q - t * t) / (n * n))
+            found[i] = math.sqrt(max(n * q - t * t, 0) / (n * n))
         return Column(DOUBLE, found, nulls)
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:

@@ -37,22 +37,19 @@ def run_float_deviations(
             mean[g] = 0.0
             spread[g] = 0.0
         if valid[i]:
-            if kind[i] == 0:
-                count[g] += 1
-                distance = value[i] - mean[g]
+            count[g] += 1 if kind[i] == 0 else -1
+            distance = value[i] - mean[g]
+            if count[g] == 0:
+                mean[g] = 0.0
+                spread[g] = 0.0
+            elif kind[i] == 0:
                 mean[g] += distance / count[g]
                 spread[g] += distance * (value[i] - mean[g])
             else:
-                count[g] -= 1
-                if count[g] == 0:
-                    mean[g] = 0.0
+                mean[g] -= distance / count[g]
+                spread[g] -= distance * (value[i] - mean[g])
+                if spread[g] < 0 or count[g] == 1:
                     spread[g] = 0.0
-                else:
-                    distance = value[i] - mean[g]
-                    mean[g] -= distance / count[g]
-                    spread[g] -= distance * (value[i] - mean[g])
-                    if spread[g] < 0 or count[g] == 1:
-                        spread[g] = 0.0
         out_spread[i] = spread[g]
         out_count[i] = count[g]
 

@@ -29,9 +29,10 @@ class DeviationOfIntegers(Fields):
 
     def value(self) -> float | None:
         count = self.count
-        if count == 0:
+        if count <= 0:
             return None
-        return math.sqrt((count * self.squares - self.total * self.total) / (count * count))
+        spread = count * self.squares - self.total * self.total
+        return math.sqrt(max(spread, 0) / (count * count))
 
 
 class DeviationOfFloats(Fields):
@@ -46,6 +47,9 @@ class DeviationOfFloats(Fields):
         if value is None:
             return
         self.count += 1
+        if self.count == 0:  # it has left already, and was the last
+            self.reset()
+            return
         distance = value - self.mean
         self.mean += distance / self.count
         self.spread += distance * (value - self.mean)
@@ -64,4 +68,4 @@ class DeviationOfFloats(Fields):
             self.spread = 0.0  # what rounding left: a spread is never negative, nor of one value
 
     def value(self) -> float | None:
-        return math.sqrt(self.spread / self.count) if self.count else None
+        return math.sqrt(self.spread / self.count) if self.count > 0 else None

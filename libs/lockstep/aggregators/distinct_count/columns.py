@@ -27,7 +27,7 @@ class PairSpace(KeySpace):
 class DistinctCounts(Grouped):
     """distinctCount(x)."""
 
-    names = (("count", np.int64),)
+    names = (("count", np.int64), ("owing", np.int64))
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,6 +47,7 @@ class DistinctCounts(Grouped):
             pair,
             self._pair_emptied,
             self._copies,
+            self.arrays["owing"],
             self.arrays["count"],
             self._out,
         )
@@ -65,12 +66,25 @@ class DistinctCounts(Grouped):
         live = self._live_pairs()
         if 2 * int(live.sum()) < count:
             self._renumber(self._pairs.compact(live))
+            self._find_owing()
+
+    def _find_owing(self) -> None:
+        """The pairs have new numbers."""
+        owing = self.arrays["owing"]
+        owing[:] = 0
+        owed = self._live_pairs() & (self._copies[: len(self._pairs)] < 0)
+        for pair in np.flatnonzero(owed).tolist():
+            owing[self._pairs.pairs[pair][0]] = pair + 1
+
+    def live(self) -> npt.NDArray[np.bool_]:
+        owes: npt.NDArray[np.bool_] = self.arrays["owing"][: self.groups] != 0
+        return super().live() | (self.fresh() & owes)
 
     def _live_pairs(self) -> npt.NDArray[np.bool_]:
         count = len(self._pairs)
         groups = np.array([group for group, _ in self._pairs.pairs], np.int64)
         epochs = self.epochs[self.realm_of[groups]] if count else np.zeros(0, np.int64)
-        live: npt.NDArray[np.bool_] = self._copies[:count] > 0
+        live: npt.NDArray[np.bool_] = self._copies[:count] != 0
         live &= self._pair_emptied[:count] == epochs
         return live
 
@@ -95,9 +109,10 @@ class DistinctCounts(Grouped):
         for key in renamed:
             self._pairs.id_of(key)
         super().move(moved, groups)
+        self._find_owing()
 
     def by_group(self) -> dict[int, list[tuple[Hashable, int]]]:
-        """The values present with their copies, by group."""
+        """The values present with their copies, by group; below 0 what is owed."""
         found: dict[int, list[tuple[Hashable, int]]] = {}
         live = self._live_pairs()
         for i in np.flatnonzero(live).tolist():
@@ -110,13 +125,16 @@ class DistinctCounts(Grouped):
         return [found.get(group, []) for group in groups.tolist()]
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
+        present = [sum(copies > 0 for _, copies in state) for state in states]
+        self._put(groups, count=present, owing=0)
         for group, state in zip(groups.tolist(), states, strict=True):
             for value, copies in state:
                 pair = self._pairs.id_of((group, value))
                 self._make_room()
                 self._copies[pair] = copies
                 self._pair_emptied[pair] = self.epochs[self.realm_of[group]]
-        self._put(groups, count=[len(state) for state in states])
+                if copies < 0:
+                    self.arrays["owing"][group] = pair + 1
 
 
 def choose(name: str, types: Sequence[AttributeType], leaves: Leaves) -> Chosen:

@@ -17,10 +17,12 @@ def run_distinct(
     pair: Any,
     pair_emptied: Any,
     copies: Any,
+    owing: Any,
     count: Any,
     out: Any,
 ) -> None:
-    """distinctCount(x): `pair` numbers the combinations of group and value."""
+    """distinctCount(x): `pair` numbers the combinations of group and value; `owing` is 1 more than
+    the pair that a group owes (contract.Debt), whose copies are below 0, or 0."""
     for i in range(len(kind)):
         if kind[i] == 3:
             epochs[realm[i]] += 1
@@ -31,15 +33,21 @@ def run_distinct(
         if emptied[g] != epoch:
             emptied[g] = epoch
             count[g] = 0
+            owing[g] = 0
         if pair_emptied[q] != epoch:
             pair_emptied[q] = epoch
             copies[q] = 0
+        if owing[g] != 0 and owing[g] != q + 1:
+            copies[owing[g] - 1] = 0
+            owing[g] = 0
         if kind[i] == 0:
             copies[q] += 1
             if copies[q] == 1:
                 count[g] += 1
-        elif copies[q] > 0:
+        else:
             copies[q] -= 1
             if copies[q] == 0:
                 count[g] -= 1
+        if owing[g] != 0 or copies[q] < 0:
+            owing[g] = q + 1 if copies[q] < 0 else 0
         out[i] = count[g]

@@ -18,6 +18,8 @@ from lockstep.columns.keys import Ids
 from lockstep.events import AttributeType
 from lockstep.operators.packed import PackedPairs
 
+_LEAST = np.iinfo(np.int64).min
+
 
 def _refuse_negative_zero(column: Column) -> None:
     """The reference shows whichever zero came first; here zeros are alike."""
@@ -78,7 +80,7 @@ class Extremes(Grouped):
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
         if self._forever:
-            best = [state or 0 for state in states]
+            best = [0 if state is None else state for state in states]
             self._put(groups, present=[state is not None for state in states], best=best)
             return
         best = [
@@ -160,6 +162,10 @@ class SlidingExtremes(Grouped):
             found = found[~np.isnan(found)]
         found, counts = np.unique(found, return_counts=True)
         if self.sign < 0:
+            if found.dtype.kind == "i" and _LEAST in found[:1]:
+                # Without its sign it has no place in a column; few states have it.
+                pairs = zip(found.tolist(), counts.tolist(), strict=True)
+                return [(-value, count) for value, count in pairs][::-1]
             found, counts = -found[::-1], counts[::-1]
         return PackedPairs.of(pa.array(found), pa.array(counts.astype(np.int64)))
 

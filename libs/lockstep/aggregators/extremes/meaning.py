@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
+from lockstep.aggregators.contract import Debt
 from lockstep.operators.contract import PlainState
 
 _STALE_MAX = 64
@@ -18,12 +19,13 @@ class Minimum:
     that have left are thrown away when they come to the top, or all at once when they are many.
     """
 
-    __slots__ = ("_copies", "_heap", "_only_grows")
+    __slots__ = ("_copies", "_debt", "_heap", "_only_grows")
     _sign = 1
 
     def __init__(self) -> None:
         self._only_grows = False
         self._copies: dict[float, int] = {}
+        self._debt = Debt()
         self._heap: list[float] = []
 
     def add(self, value: float | None) -> None:
@@ -33,6 +35,8 @@ class Minimum:
         if self._only_grows:
             if not self._heap or value < self._heap[0]:
                 self._heap, self._copies = [value], {value: 1}
+            return
+        if self._debt.count and self._debt.pays(value):
             return
         copies = self._copies
         if value in copies:
@@ -52,29 +56,35 @@ class Minimum:
             return
         value *= self._sign
         left = self._copies.get(value, 0) - 1
+        if left < 0:
+            self._debt.owe(value)
+            return
+        self._debt.count = 0
         if left > 0:
             self._copies[value] = left
             return
-        self._copies.pop(value, None)
+        del self._copies[value]
         heap, copies = self._heap, self._copies
         while heap and heap[0] not in copies:
             heapq.heappop(heap)
 
     def reset(self) -> None:
         self._copies.clear()
+        self._debt.count = 0
         self._heap.clear()
 
     def value(self) -> float | None:
         return self._heap[0] * self._sign if self._heap else None
 
     def is_empty(self) -> bool:
-        return not self._copies
+        return not self._copies and not self._debt.count
 
     def snapshot(self) -> PlainState:
-        return sorted(self._copies.items())
+        return sorted([*self._copies.items(), *self._debt.saved()])
 
     def restore(self, state: PlainState) -> None:
         self._copies = dict(state)
+        self._debt.take_out(self._copies)
         self._heap = sorted(self._copies)
 
 

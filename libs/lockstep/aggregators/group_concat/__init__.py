@@ -49,7 +49,7 @@ class GroupConcat(Copies):
         return self._separator.join(keys)
 
     def snapshot(self) -> object:
-        return (list(self.inside.items()), self._separator)
+        return (super().snapshot(), self._separator)
 
     def restore(self, state: object) -> None:
         assert isinstance(state, tuple)

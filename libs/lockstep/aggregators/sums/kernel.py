@@ -40,8 +40,8 @@ def run_totals(
             if whole and (value[i] > _SAFE or value[i] < -_SAFE):
                 return False
             if kind[i] == 0:
-                total[g] += value[i]
                 count[g] += 1
+                total[g] = total[g] + value[i] if count[g] else 0
             else:
                 count[g] -= 1
                 total[g] = total[g] - value[i] if count[g] else 0

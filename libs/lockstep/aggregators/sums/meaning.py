@@ -13,8 +13,8 @@ class _Total(Fields):
 
     def add(self, value: float | None) -> None:
         if value is not None:
-            self.total += value
             self.count += 1
+            self.total = self.total + value if self.count else 0
 
     def remove(self, value: float | None) -> None:
         """See Aggregator. What rounding left behind goes with the last value."""

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lockstep.columns.column import Unfit
 from lockstep.columns.moves import Clock
 from lockstep.columns.realms import Defaults
+from lockstep.columns.times import check_time
 from lockstep.columns.units import Part, States, Timer
 from lockstep.execute.reference import persistence
 from lockstep.execute.reference.assembly import open_engine
@@ -101,14 +103,19 @@ def _engine(states: States, clock: Clock, defaults: Defaults) -> dict[str, Any]:
 
 
 def from_reference(units: Sequence[Part], clock: Clock, engine: Mapping[str, Any]) -> None:
-    """Takes over the engine part of a snapshot; raises SnapshotError when it does not fit."""
+    """Takes over the engine part of a snapshot; raises SnapshotError when it does not fit. Unfit
+    where it holds what the reference alone can go on with."""
     try:
         clock.now, clock.wall = engine["now"], engine["wall"]
         clock.is_playback = engine["playback"]
         states = States(dict(engine["operators"]))
         for timers, wall in ((engine["app_timers"], False), (engine["wall_timers"], True)):
             states.timers += [Timer(due, path, sequence, wall) for due, sequence, path in timers]
+        for time_ms in (clock.now, clock.wall, *(timer.due_ms for timer in states.timers)):
+            check_time(time_ms)
         for unit in units:
             unit.load(states)
+    except OverflowError as error:
+        raise Unfit(f"a number beyond 64 bits: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise SnapshotError(f"the snapshot does not fit this app: {error}") from error

@@ -17,6 +17,7 @@ from lockstep.columns.frame import Times
 from lockstep.columns.lazy import LazyColumns
 from lockstep.columns.moves import Clock, Moves
 from lockstep.columns.order import Order
+from lockstep.columns.times import check_time, within_reach
 from lockstep.events import AttributeType, Position, StreamSchema
 from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.codec import EncodedEntry
@@ -102,6 +103,7 @@ def read_slice(
     else:
         positions = np.array([entry.position for entry in entries], np.int64)
         firsts = _add_all(reading, entries)
+    check_time(max(clock.now, clock.wall))
     empty = np.zeros(0, np.int64)
     walls = Moves(
         np.array(reading.wall_moments, np.int64),
@@ -406,7 +408,7 @@ def _chunks(parts: Sequence[_Part], schema: StreamSchema) -> Chunks:
     starts = offsets_of(lengths)
     return Chunks(
         _columns([batch for part in parts for batch in part.batches], schema),
-        _joined([part.times for part in parts]),
+        within_reach(_joined([part.times for part in parts])),
         starts,
         Order(_joined([part.moments for part in parts])),
         _joined([part.now for part in parts]),

@@ -7,6 +7,7 @@ import numpy as np
 from lockstep.columns.column import Column, Longs, Unfit
 from lockstep.columns.compiled import plain
 from lockstep.columns.flow import Flow
+from lockstep.columns.times import within_reach
 from lockstep.events import AttributeType
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.chained import Chained
@@ -38,11 +39,12 @@ def clock_values(step: Step, attribute: int) -> Longs:
 
 
 def attribute_clock(column: Column) -> Longs:
-    """The values of an attribute that is the clock; nulls are an error of the event."""
+    """The values of an attribute that is the clock; nulls are an error of the event. Unfit for
+    those, and for times beyond reach."""
     if column.nulls is not None and column.nulls.any():
         raise Unfit("a null where an attribute is the clock")
     values: Longs = plain(column.values, np.int64)
-    return values
+    return within_reach(values)
 
 
 def external_time(call: ColumnarCall, setup: Setup) -> ExternalTimeWindow:

@@ -10,6 +10,7 @@ import numpy as np
 from lockstep.columns.column import Longs
 from lockstep.columns.compiled import plain
 from lockstep.columns.rule import NotLowerable
+from lockstep.columns.times import check_time
 from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.windows.batches import Batches, Closings, grown_lines
@@ -97,6 +98,8 @@ class ExternalTimeBatchWindow(Batches):
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         (start, end, latest, due, flushed), last, collected = state
+        for time_ms in (start, latest):
+            check_time(time_ms)
         super().load(realm, (last, collected), groups)
         ends = UNKNOWN if end is None else end
         line = (start, ends, latest, due, 0, flushed, self.collecting[realm, 2])
