@@ -22,6 +22,18 @@ class Offload(Protocol):
         """No more calls; idempotent."""
 
 
+def _answering(work: Callable[[], T]) -> Callable[[], T]:
+    """Futures of asyncio refuse StopIteration, and whoever waits would wait for ever."""
+
+    def answer() -> T:
+        try:
+            return work()
+        except StopIteration as end:
+            raise RuntimeError("blocking work raised StopIteration") from end
+
+    return answer
+
+
 class ThreadOffload:
     """One thread: the event loop goes on meanwhile. One instance per executor."""
 
@@ -30,7 +42,7 @@ class ThreadOffload:
 
     async def run(self, work: Callable[[], T]) -> T:
         """A cancelled caller leaves the work running; the next call waits behind it."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, _answering(work))
 
     def close(self) -> None:
         """Lets the running call end by itself."""
@@ -69,7 +81,7 @@ class _SharingOffload:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(self._turn.release)
 
-        running = self._running = self._pool.submit(work)
+        running = self._running = self._pool.submit(_answering(work))
         running.add_done_callback(ended)
         return await asyncio.wrap_future(running)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lockstep.frame import SharedThreads
+from lockstep.frame import InlineOffload, Offload, SharedThreads, ThreadOffload
 
 
 def test_calls_of_one_offload_never_overlap() -> None:
@@ -64,6 +64,25 @@ def test_the_next_call_waits_for_one_whose_caller_was_cancelled() -> None:
         return done
 
     assert asyncio.run(scenario()) == ["slow", "next"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [lambda: ThreadOffload("one"), lambda: SharedThreads(1).offload("one"), InlineOffload],
+)
+def test_work_that_raises_stop_iteration_has_an_answer(made: Callable[[], Offload]) -> None:
+    """A future refuses that error, so it comes as the cause of another one."""
+
+    async def scenario() -> int:
+        offload = made()
+        with pytest.raises(RuntimeError, match="raised StopIteration") as raised:
+            await asyncio.wait_for(offload.run(lambda: next(iter(()))), 30)
+        assert isinstance(raised.value.__cause__, StopIteration)
+        found = await offload.run(lambda: 1)
+        offload.close()
+        return found
+
+    assert asyncio.run(scenario()) == 1
 
 
 def test_a_closed_offload_refuses() -> None:

@@ -89,7 +89,7 @@ class Assembly:
         if team.draft is None:
             return stream in team.reads
         need = team.draft.feeds.get(stream)
-        return need is not None and need.reaches_one and need.is_all
+        return need is not None and need.has_each_once
 
     def _writers_of(self, stream: str, reader: Team) -> tuple[Team, ...]:
         """The groups whose output logs bring a stream to another one."""

@@ -16,12 +16,15 @@ from lockstep.siddhiql import ast
 KEY_GROUPS: Final = 128
 """Keys belong to so many groups, whatever the number of partitions; partitions own groups."""
 
-RULES: Final = 2
+RULES: Final = 3
 """By which rules the planner cuts apps without @dist. What is deployed goes by the rules of its
 time until it is deployed again, since units know their state by how they were cut."""
 
 CUTS_TABLES: Final = 2
 """Since these rules tables are cut, where all that use them say the key."""
+
+COUNTS_TOKENIZERS: Final = 3
+"""Since these rules a tokenizer is known to leave out events, which changes what are neighbours."""
 
 
 class Routing(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -139,9 +139,17 @@ def teams_of(graph: Graph, parallel: int | None) -> tuple[list[Team], dict[str, 
     if main is not None:
         main.stores |= unused
     elif unused or _gives_out_input(graph, teams):
-        teams.append(Team(MAIN, 1, frozenset(), None, stores=unused))
+        teams.append(Team(_free_name(teams), 1, frozenset(), None, stores=unused))
     _refuse_feedback(graph, teams)
     return teams, chosen
+
+
+def _free_name(teams: list[Team]) -> str:
+    """`main`, unless the text has a group of that name that is cut."""
+    name, number, taken = MAIN, 2, {team.name for team in teams}
+    while name in taken:
+        name, number = f"{MAIN}_{number}", number + 1
+    return name
 
 
 def _is_cut(group: ExecGroup) -> bool:
@@ -149,8 +157,15 @@ def _is_cut(group: ExecGroup) -> bool:
 
 
 def _gives_out_input(graph: Graph, teams: list[Team]) -> bool:
+    """Whether a stream of the input is given out that no group can give out."""
     read = {one for team in teams for node in team.nodes for one in graph.reads(node)}
-    return any(not graph.writers(stream) and stream not in read for stream in graph.plan.exported)
+    raw = {stream for stream in graph.plan.exported if not graph.writers(stream)}
+    if not raw <= read:
+        return True
+    drafts = [team.draft for team in teams if team.draft is not None]
+    fed = {stream for one in drafts for stream, need in one.feeds.items() if need.has_each_once}
+    # A group in one partition gives out any stream, also one that it does not read.
+    return len(drafts) == len(teams) and not raw <= fed
 
 
 def _homes(graph: Graph, groups: list[ExecGroup]) -> dict[str, set[str]]:
@@ -207,24 +222,22 @@ def _refuse_shared(node: PlanNode, group: ExecGroup, kind: str, name: str, homes
 
 
 def _refuse_feedback(graph: Graph, teams: list[Team]) -> None:
-    fed = {
-        place: {
-            other
-            for other, team in enumerate(teams)
-            if other != place
-            for node in teams[place].nodes
-            for stream in graph.reads(node)
-            if any(
-                one in team.nodes and one not in teams[place].nodes for one in graph.writers(stream)
-            )
+    aggregations = graph.plan.checked.aggregations
+    fed: dict[int, set[int]] = {}
+    for place, reader in enumerate(teams):
+        reads = {stream for node in reader.nodes for stream in graph.reads(node)}
+        reads |= {
+            aggregations[one].input.input.source for one in reader.stores & aggregations.keys()
         }
-        for place in range(len(teams))
-    }
+        writers = {one for stream in reads for one in graph.writers(stream)} - reader.nodes
+        fed[place] = {
+            other for other, team in enumerate(teams) if other != place and writers & team.nodes
+        }
     done: set[int] = set()
     while len(done) < len(teams):
         ready = [place for place in fed if place not in done and fed[place] <= done]
         if not ready:
-            stuck = sorted(set(fed) - done)
+            stuck = _feeding_others(fed, set(fed) - done)
             names = " and ".join(repr(teams[place].name) for place in stuck)
             node = next(name for name in graph.nodes if name in teams[stuck[-1]].nodes)
             raise positioned(
@@ -233,6 +246,15 @@ def _refuse_feedback(graph: Graph, teams: list[Team]) -> None:
                 "put both in one execGroup",
             )
         done.update(ready)
+
+
+def _feeding_others(fed: Mapping[int, set[int]], stuck: set[int]) -> list[int]:
+    """Of groups that wait for each other, without those that only read what the others write."""
+    while True:
+        left = {place for place in stuck if any(place in fed[one] for one in stuck)}
+        if left == stuck:
+            return sorted(stuck)
+        stuck = left
 
 
 class _Cut:

@@ -39,6 +39,11 @@ class Need:
         """Events without a key are there, too, and none is left out."""
         return self.where is None and self.together is not Together.RUNS
 
+    @property
+    def has_each_once(self) -> bool:
+        """The group can give out what comes in."""
+        return self.reaches_one and self.is_all
+
     def fits(self, other: Need) -> bool:
         """One routing can serve both."""
         return (

@@ -105,10 +105,5 @@ def _tables_of(draft: Draft, found: Found) -> dict[str, str]:
 
 def _gives_out_input(plan: AppPlan, groups: tuple[Draft, ...]) -> bool:
     written = {one for node in plan.nodes for one in node.written}
-    fed = {
-        stream
-        for one in groups
-        for stream, need in one.feeds.items()
-        if need.key is not None and need.where is None
-    }
+    fed = {stream for one in groups for stream, need in one.feeds.items() if need.has_each_once}
     return any(stream not in written and stream not in fed for stream in plan.exported)

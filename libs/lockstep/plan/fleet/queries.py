@@ -59,7 +59,7 @@ def query_trait(query: CheckedQuery, checked: CheckedApp, rules: int) -> Trait:
         return table_trait(query, checked)
     match query.input:
         case CheckedStream():
-            return _stream(query, query.input, checked)
+            return _stream(query, query.input, checked, rules)
         case CheckedJoin():
             return _join(query, query.input, checked)
         case CheckedPattern():
@@ -78,7 +78,7 @@ def _rate(query: CheckedQuery) -> str | None:
 # --- one stream ----------------------------------------------------------------------------------
 
 
-def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> Trait:
+def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp, rules: int) -> Trait:
     selector = query.query.selector
     reason = neutral_handlers(stream, checked)
     if reason is None and cuts_rows(selector):
@@ -88,7 +88,7 @@ def _stream(query: CheckedQuery, stream: CheckedStream, checked: CheckedApp) -> 
     call = window_of(stream)
     adds_up = query.uses_aggregators or bool(selector.group_by)
     if call is None and not adds_up:
-        return free_of(query, stream)
+        return free_of(query, stream, rules)
     allowed: list[str] = list(stream.source_schema.names)
     is_timed = call is not None and declared(call).reach is Reach.CLOCK
     if is_timed and checked.is_playback:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from lockstep.plan.fleet.contract import Together
+from lockstep.plan.fleet.contract import COUNTS_TOKENIZERS, Together
 from lockstep.plan.fleet.keys import both, is_pure, plain, remembers
 from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode, QueryNode
 from lockstep.siddhiql import ast
@@ -73,10 +73,11 @@ class Keyed:
 
 Trait = Whole | Free | tuple[Keyed, ...]
 
-NEUTRAL_FUNCTIONS: Final = frozenset(
+ONE_FOR_ONE: Final = frozenset({(None, "pol2Cart"), (None, "log")})
+"""Stream functions that give a row for each event."""
+
+NEUTRAL_FUNCTIONS: Final = ONE_FOR_ONE | frozenset(
     {
-        (None, "pol2Cart"),
-        (None, "log"),
         ("str", "tokenize"),
         ("json", "tokenize"),
         ("json", "tokenizeAsObject"),
@@ -84,7 +85,7 @@ NEUTRAL_FUNCTIONS: Final = frozenset(
         ("map", "tokenize"),
     }
 )
-"""Stream functions that remember nothing."""
+"""Stream functions that remember nothing. A tokenizer may leave out an event."""
 
 
 def streams_of(query: CheckedQuery) -> tuple[CheckedStream, ...]:
@@ -272,8 +273,8 @@ def neutral_handlers(stream: CheckedStream, checked: CheckedApp) -> str | None:
     return None
 
 
-def free_of(query: CheckedQuery, stream: CheckedStream) -> Free:
-    """A query that remembers nothing."""
+def free_of(query: CheckedQuery, stream: CheckedStream, rules: int) -> Free:
+    """A query that remembers nothing, by the rules of that number (contract.RULES)."""
     known = set(stream.source_schema.names)
     selected: dict[str, ast.Expression | None] = {}
     for name, item in zip(query.output.names, query.selection, strict=True):
@@ -284,10 +285,21 @@ def free_of(query: CheckedQuery, stream: CheckedStream) -> Free:
     conditions = [h.condition for h in stream.input.handlers if isinstance(h, ast.Filter)]
     if query.query.selector.having is not None:
         is_said = False
+    if rules >= COUNTS_TOKENIZERS and _may_leave_out(stream):
+        is_said = False
     for condition in map(plain, conditions):
         is_said = is_said and _says(condition, known)
         where = both(where, condition)
     return Free(stream.input.source, selected, where if is_said else None, is_said)
+
+
+def _may_leave_out(stream: CheckedStream) -> bool:
+    """Whether its functions, and not its filters alone, decide which events bring rows."""
+    return any(
+        isinstance(one, ast.StreamFunction)
+        and (one.call.namespace, one.call.name) not in ONE_FOR_ONE
+        for one in stream.input.handlers
+    )
 
 
 def _says(expression: ast.Expression, known: set[str]) -> bool:

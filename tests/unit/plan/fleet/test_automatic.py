@@ -272,6 +272,91 @@ def test_broadcast_streams_reach_all_partitions() -> None:
     assert routes(found, "by_k")["R"] == "all"
 
 
+SINK = "@sink(type='log') define stream I (k string, v int);"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@info(name='p') partition with (k of I) begin"
+        " from I select k, sum(v) as t insert into O; end;",
+        "define table T (k string, v int); @info(name='p') partition with (k of I) begin"
+        " from I select k, v update or insert into T on T.k == k;"
+        " from I join T on I.k == T.k select T.k as k, T.v as v insert into O; end;",
+    ],
+)
+def test_an_input_that_neighbours_are_told_of_is_given_out_by_a_whole_group(text: str) -> None:
+    """The cut group leaves out what has no key."""
+    found = fleet(SINK + text)
+    assert nodes(found) == {"by_k": ("p",), "main": ()}
+    assert {group.name: group.exported for group in found.groups} == {
+        "by_k": ("O",),
+        "main": ("I",),
+    }
+    assert routes(found, "main") == {"I": "all"}
+    assert reason(found) == "it gives out what comes in"
+
+
+def test_an_input_that_reaches_one_group_by_key_is_given_out_there() -> None:
+    """All of it is there; the partition beside it makes no whole group."""
+    found = fleet(
+        SINK + "@info(name='p') partition with (k of I) begin"
+        " from I select k, sum(v) as t insert into O; end;"
+        "@info(name='q') from I select k, max(v) as t group by k insert into P;"
+    )
+    assert {group.name: group.exported for group in found.groups} == {
+        "by_k": ("O",),
+        "by_k_2": ("I", "P"),
+    }
+
+
+TOKENS = "from S#str:tokenize(k, ',') select k, j, v, token insert into P;"
+BEHIND = SUMS.replace("of S", "of P").replace("from S", "from P")
+
+
+def test_who_counts_neighbours_behind_a_tokenizer_is_whole() -> None:
+    """A text without tokens brings no row, and then those beside it are neighbours."""
+    found = fleet(TOKENS + BEHIND)
+    assert found.is_single
+    assert "more than the event itself" in reason(found)
+
+
+@pytest.mark.parametrize(
+    "function", ["str:tokenize(k, ',')", "json:tokenize(k, '$')", "json:tokenizeAsObject(k, '$')"]
+)
+@pytest.mark.parametrize(
+    ("before", "reader", "is_whole"),
+    [
+        ("", "partition with (k of P) begin from P select k, v insert into O; end;", False),
+        ("", "from P select k, sum(v) as t group by k insert into O;", False),
+        ("", "partition with (k of P) begin from P select count() as n insert into O; end;", True),
+        (
+            "#log('x')",
+            "partition with (k of P) begin from P select count() as n insert into O; end;",
+            True,
+        ),
+    ],
+)
+def test_only_who_counts_neighbours_is_whole(
+    function: str, before: str, reader: str, is_whole: bool
+) -> None:
+    """Nobody else is told what was sent side by side."""
+    found = fleet(f"from S{before}#{function} select k, v insert into P; {reader}")
+    assert found.is_single == is_whole
+
+
+def test_functions_with_a_row_for_each_event_are_cut() -> None:
+    """They leave nothing out."""
+    found = fleet("from S#log('x') select k, j, v insert into P;" + BEHIND)
+    assert nodes(found) == {"by_k": ("query_1", "p")}
+
+
+def test_the_rules_before_cut_behind_tokenizers() -> None:
+    """What was deployed by an earlier release stays as it was cut."""
+    found = fleet_of(plan_of(STREAMS + TOKENS + BEHIND), 3, rules=2)
+    assert nodes(found) == {"by_k": ("query_1", "p")}
+
+
 @pytest.mark.parametrize("parallel", [0, 129])
 def test_the_number_of_partitions_has_limits(parallel: int) -> None:
     """Keys belong to 128 groups."""

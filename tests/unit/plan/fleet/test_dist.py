@@ -97,6 +97,47 @@ def test_groups_that_write_one_stream_both_give_it_out() -> None:
     assert [group.exported for group in found.groups] == [("O",), ("O",)]
 
 
+SINK = "@sink(type='log') define stream I (k string, v int);"
+SEEN = (
+    "@dist(execGroup='g', parallel='2') @info(name='p') partition with (k of I) begin"
+    " from I select k, sum(v) as t insert into O; end;"
+)
+
+
+def test_an_input_that_no_cut_group_has_all_of_is_given_out_by_a_whole_one() -> None:
+    """A partition that counts neighbours leaves out what has no key."""
+    found = told(SINK + SEEN)
+    assert nodes(found) == {"g": ("p",), "main": ()}
+    assert [group.exported for group in found.groups] == [("O",), ("I",)]
+    assert routes(found, "main") == {"I": "all"}
+
+
+@pytest.mark.parametrize("source", ["I", "R"])
+def test_a_group_in_one_partition_gives_out_the_input(source: str) -> None:
+    """Whether it reads it or not; no further group is made."""
+    found = told(
+        SINK + SEEN + f"@dist(execGroup='z') @info(name='z') from {source} select k insert into Z;"
+    )
+    assert {group.name: group.exported for group in found.groups} == {"g": ("O",), "z": ("I", "Z")}
+    assert routes(found, "z")["I"] == "all"
+
+
+def test_an_input_that_all_partitions_read_is_given_out_by_a_whole_group() -> None:
+    """Each of them would give out all of it."""
+    found = told(
+        SINK + "@dist(execGroup='g', parallel='2') partition with (k of R) begin"
+        " from R#window.length(1) join I#window.length(1) on R.k == I.k"
+        " select R.k as k, I.v as v insert into O; end;"
+    )
+    assert {group.name: group.exported for group in found.groups} == {"g": ("O",), "main": ("I",)}
+
+
+def test_a_group_of_the_text_may_be_called_main() -> None:
+    """Then what nobody else has is in a group of another name."""
+    found = told(SINK + SEEN.replace("'g'", "'main'"))
+    assert nodes(found) == {"main": ("p",), "main_2": ()}
+
+
 def test_tables_stand_with_those_that_use_them() -> None:
     """The group that uses a table has it; tables that no query uses are in main."""
     found = told(
@@ -117,6 +158,18 @@ def test_sources_may_say_how_parallel_they_are() -> None:
     )
     with pytest.raises(SiddhiQLError, match="positive"):
         told("@source(type='http', @dist(parallel='x')) define stream I (k string);" + CLEAN)
+
+
+LOOP = (
+    "define stream X (k string, v long);"
+    " define aggregation Agg from X select k, sum(v) as v group by k aggregate every sec;"
+    "@dist(execGroup='g', parallel='2') partition with (k of R) begin"
+    " from R select k, sum(v) as v insert into X; end;"
+    "@dist(execGroup='h') from S join Agg on S.k == Agg.k"
+    " within '2020-01-01 00:00:00', '2030-01-01 00:00:00' per 'sec'"
+    " select S.k as k, 1 as v insert into R;"
+)
+"""An aggregation reads what the group writes that its own group feeds."""
 
 
 @pytest.mark.parametrize(
@@ -169,6 +222,17 @@ def test_sources_may_say_how_parallel_they_are() -> None:
             "@dist(execGroup='g') from S select k, v insert into R;"
             "@dist(execGroup='h') from R select k, 1 as j, v, 1L as x insert into S;",
             "feed each other",
+            "put both in one execGroup",
+        ),
+        (
+            LOOP,
+            "execGroups 'g' and 'h' feed each other",
+            "put both in one execGroup",
+        ),
+        (
+            "define aggregation Unused from X select k, sum(v) as v group by k"
+            " aggregate every sec;" + LOOP,
+            "execGroups 'g' and 'h' feed each other",
             "put both in one execGroup",
         ),
         (
