@@ -243,7 +243,7 @@ EVENT_FORM = f'{{"specversion":"1.0","id":"1","source":"s","type":"t","data":{JS
 def test_messages_of_any_depth_are_refused(mapping: str, form: str, begin: str, end: str) -> None:
     """Also those that can be decoded just so; large ones are left to whoever refuses."""
     mapper = reader(mapping, "define stream S (n int);")
-    for depth in [300, 500, 700, *range(900, 1_000, 12), 5_000]:
+    for depth in [300, 500, 700, *range(900, 1_000, 12), 1_500]:
         body = (form % (begin * depth + end * depth)).encode()
         with pytest.raises(MalformedBodyError):
             mapper.read(body, {})
