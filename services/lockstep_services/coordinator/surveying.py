@@ -7,9 +7,10 @@ from functools import partial
 from typing import Final
 
 from lockstep.bus import LogName
-from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, place_of, unit_key
+from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, unit_key
 from lockstep.settings import CoordinatorSettings
 from lockstep.store import Deployment
+from lockstep.store.naming import is_unit_of
 from lockstep_services.coordinator.board import Facts, Node, Rules, Wanted
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.draining import Drains
@@ -83,9 +84,8 @@ class Survey:
     async def units(self, one: Deployment, placements: Mapping[str, Sequence[str]]) -> list[str]:
         """The units of the present layout; of an app whose text is not valid here, those that are
         placed."""
-        placed = placed_units(one.app, placements)
-        units = partial(self._desired.layouts.units, one)
-        return await self._troubles.attempt(one, "text", units, placed)
+        units, placed = self._desired.layouts.units, partial(placed_units, one.app, placements)
+        return await self._troubles.attempt(one, "text", partial(units, one), placed)
 
     async def announce(self, deployments: Sequence[Deployment]) -> None:
         """Says of each fleet where its layout begins: whoever wanted that may have gone before it
@@ -94,7 +94,7 @@ class Survey:
         for one in deployments:
             if one.layout:
                 announce = partial(self._desired.layouts.announce, one)
-                await self._troubles.attempt(one, "announce", announce, None)
+                await self._troubles.attempt(one, "announce", announce, lambda: None)
 
     async def facts(
         self, deployments: Sequence[Deployment], *, believed: Iterable[str] = ()
@@ -106,7 +106,8 @@ class Survey:
         placements = await self._desired.placements()
         layouts, wanted = self._desired.layouts, list[Wanted]()
         for one in deployments:
-            placed = placed_units(one.app, placements)
+            # To go through all placements for each app would take longer than all else.
+            placed = partial(placed_units, one.app, placements)
             units = await self._troubles.attempt(one, "units", partial(layouts.wanted, one), placed)
             wanted += [Wanted(unit, one.replicas) for unit in units]
         return facts_of(
@@ -116,7 +117,7 @@ class Survey:
 
 def placed_units(app: str, placements: Mapping[str, Sequence[str]]) -> list[str]:
     """The units of an app that somebody carries, or shall."""
-    return [unit for unit, nodes in placements.items() if nodes and place_of(unit).app == app]
+    return [unit for unit, nodes in placements.items() if nodes and is_unit_of(unit, app)]
 
 
 def nodes_of(beats: Iterable[Heartbeat], drained: Collection[str]) -> list[Node]:

@@ -38,21 +38,25 @@ class Troubles:
         self._known: dict[tuple[str, str], _Trouble] = {}
 
     async def attempt(
-        self, one: Deployment, what: str, work: Callable[[], Awaitable[T]], otherwise: T
+        self,
+        one: Deployment,
+        what: str,
+        work: Callable[[], Awaitable[T]],
+        otherwise: Callable[[], T],
     ) -> T:
-        """What the work gives; `otherwise` where it has failed, or did a moment ago. Each reason is
-        logged once."""
+        """What the work gives; that of `otherwise` where it has failed, or did a moment ago. Each
+        reason is logged once."""
         key = (one.app, what)
         known = self._known.get(key)
         if known is not None and known.life != one.life:
             known = None  # another text may do
         if known is not None and self._clock.monotonic_ms() < known.again_ms:
-            return otherwise
+            return otherwise()
         try:
             found = await work()
         except LockstepError as error:
             self._note(one, key, known, str(error))
-            return otherwise
+            return otherwise()
         self._known.pop(key, None)
         return found
 

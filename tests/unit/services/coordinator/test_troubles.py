@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from lockstep.control import Heartbeat
 from lockstep.events import Life, LockstepError, UnavailableError
 from lockstep.store import Deployment, Written
 from lockstep.store.filesystem import FileStore
+from lockstep_services.coordinator import surveying
+from lockstep_services.coordinator.surveying import placed_units
 from lockstep_services.coordinator.troubles import AGAIN_MAX_MS, AGAIN_MS
 from tests.unit.services.coordinator.scenes import CUT, Scene
 from tests.unit.services.suite import CLUSTER, bearer, running
@@ -106,6 +109,28 @@ async def test_it_is_tried_less_and_less_often_until_it_is_well() -> None:
     await scene.watchman.round(knows_silence=True)
     (one,) = await scene.desired.list()
     assert await scene.survey.waiting(one, FLEET, await scene.placed()) is None
+
+
+async def test_placements_of_apps_that_are_well_are_not_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A round would take a second with a thousand apps."""
+    scene, _ = scene_with_log()
+    await scene.deploy("Fleet", 2)
+    searched: list[str] = []
+
+    def told(app: str, placements: Mapping[str, Sequence[str]]) -> list[str]:
+        searched.append(app)
+        return placed_units(app, placements)
+
+    monkeypatch.setattr(surveying, "placed_units", told)
+    await scene.deploy("Plain")
+    for _ in range(2):
+        await scene.watchman.round(knows_silence=True)
+    assert searched == []
+    spoilt(scene)
+    await scene.watchman.round(knows_silence=True)
+    assert searched == ["Fleet"]
 
 
 async def test_a_store_that_is_away_concerns_everything() -> None:
