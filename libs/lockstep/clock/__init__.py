@@ -6,7 +6,7 @@ Everything else is handed a `Clock` and a `Randomness`, so that a test can own b
 from lockstep.clock.contract import Clock, Randomness
 from lockstep.clock.system import SystemClock, SystemRandomness, stopwatch_ns
 from lockstep.clock.virtual import SeededRandomness, VirtualClock
-from lockstep.clock.waiting import wait_set
+from lockstep.clock.waiting import done_before, wait_set
 
 __all__ = [
     "Clock",
@@ -15,6 +15,7 @@ __all__ = [
     "SystemClock",
     "SystemRandomness",
     "VirtualClock",
+    "done_before",
     "stopwatch_ns",
     "wait_set",
 ]

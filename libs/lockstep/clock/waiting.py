@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable
+from typing import Any
 
 from lockstep.clock.contract import Clock
 from lockstep.clock.system import SystemClock
@@ -19,11 +21,19 @@ async def wait_set(event: asyncio.Event, clock: Clock, limit_ms: int) -> bool:
             async with asyncio.timeout(limit_ms / 1000):
                 await event.wait()
         return event.is_set()
-    waiting = asyncio.ensure_future(event.wait())
-    sleeping = asyncio.ensure_future(clock.sleep_ms(limit_ms))
+    await done_before(event.wait(), clock.sleep_ms(limit_ms))
+    return event.is_set()
+
+
+async def done_before(work: Awaitable[Any], end: Awaitable[Any]) -> bool:
+    """Whether the work is done when one of the two is; neither runs on. Raises what it raised."""
+    working, ending = asyncio.ensure_future(work), asyncio.ensure_future(end)
     try:
-        await asyncio.wait({waiting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
-        return event.is_set()
+        await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            return False
+        working.result()
+        return True
     finally:
-        waiting.cancel()
-        sleeping.cancel()
+        working.cancel()
+        ending.cancel()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from lockstep.clock import done_before
 from lockstep.control import AppView, Gathering, GroupStatus, UnitFlow, UnitView
 from lockstep.events import UnavailableError
 from lockstep.execute.contract import StateLostError
@@ -97,14 +98,7 @@ class GroupRunner:
         """Publishes what is folded, then gives the lead away at once. Does not begin again: a
         replica that fails meanwhile has given everything back, and is not waited for."""
         self._is_leaving = True
-        giving, over = map(asyncio.ensure_future, (self._give(), self._is_over.wait()))
-        try:
-            await asyncio.wait({giving, over}, return_when=asyncio.FIRST_COMPLETED)
-            if giving.done():
-                giving.result()
-        finally:
-            giving.cancel()
-            over.cancel()
+        await done_before(self._give(), self._is_over.wait())
 
     async def _give(self) -> None:
         replica, publishing = self._replica, self._publishing
@@ -127,14 +121,7 @@ class GroupRunner:
             return True
         self._fold.pause()
         left_ms = max(0, FLUSH_LIMIT_MS - replica.reach.folding_ms)
-        resting = asyncio.ensure_future(self._fold.at_rest())
-        sleeping = asyncio.ensure_future(self._around.clock.sleep_ms(left_ms))
-        try:
-            await asyncio.wait({resting, sleeping}, return_when=asyncio.FIRST_COMPLETED)
-            return resting.done()
-        finally:
-            resting.cancel()
-            sleeping.cancel()
+        return await done_before(self._fold.at_rest(), self._around.clock.sleep_ms(left_ms))
 
     async def _live(self) -> None:
         offload = self._around.make_offload(f"fold-{self._name.app}")
