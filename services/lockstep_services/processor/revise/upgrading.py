@@ -9,6 +9,7 @@ restore it and go on from there.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
@@ -116,45 +117,58 @@ class UpgradeLoop:
             await fold.close()
 
     async def _cut_over(self, wanted: Deployment, past: PastFold | None = None) -> None:
-        # What takes long and needs no rest comes first: nobody publishes while folding is paused.
-        begun = self._running.engine if past is not None else await self._fresh(wanted)
-        was_stopped = self._running.engine.stopped is not None
-        is_ending = False
-        self._fold.pause()
-        paused_ms = self._clock.monotonic_ms()
-        try:
-            await self._fold.at_rest()
-            if not await self._may_leave_the_old_state(wanted):
-                return
-            if self._lead.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
-                return
-            lost: tuple[str, ...] = ()
-            if past is not None:
-                begun = await past.finish(self._published.last_id)
+        async with contextlib.AsyncExitStack() as made:
+            # What takes long and needs no rest comes first: nobody publishes while folding is
+            # paused.
+            if past is None:
+                begun = await self._fresh(wanted, made)
             else:
-                position, contents = await self._running.engine.contents()
-                contents = structs.replace(contents, left_out=_left_out(wanted, position))
-                begun, lost = await self._begin(wanted, begun, contents)
-            generation = Generation(wanted.life, begun.position)
-            if await self._made_count(begun, generation):
+                begun = self._running.engine
+            was_stopped = self._running.engine.stopped is not None
+            is_ending = False
+            self._fold.pause()
+            paused_ms = self._clock.monotonic_ms()
+            try:
+                await self._fold.at_rest()
+                if not await self._may_leave_the_old_state(wanted):
+                    return
+                if self._lead.permit is None or not await self._publishing.flush(FLUSH_LIMIT_MS):
+                    return
+                lost: tuple[str, ...] = ()
                 if past is not None:
-                    past.done()
-                await self._running.change(begun, generation, began_empty=lost)
-                if (last := begun.outbox.last_id) is not None:
-                    self._leadership.tell(facts.RowsHeld(last))
-                paused_for_ms = self._clock.monotonic_ms() - paused_ms
-                self._log.info("begun", version=begun.version[:12], position=begun.position,
-                               paused_ms=paused_for_ms)  # fmt: skip
-                if was_stopped:  # what it has read ahead is not what comes next
-                    raise RestartReplicaError("the state before had stopped")
-        except RestartReplicaError:
-            is_ending = True
-            raise
-        finally:
-            if not is_ending:
-                self._fold.resume()
-            if begun is not self._running.engine:
-                await begun.close()
+                    begun = self._closing(await past.finish(self._published.last_id), made)
+                else:
+                    position, contents = await self._running.engine.contents()
+                    contents = structs.replace(contents, left_out=_left_out(wanted, position))
+                    begun, lost = await self._begin(wanted, begun, contents, made)
+                generation = Generation(wanted.life, begun.position)
+                if await self._made_count(begun, generation):
+                    if past is not None:
+                        past.done()
+                    await self._running.change(begun, generation, began_empty=lost)
+                    if (last := begun.outbox.last_id) is not None:
+                        self._leadership.tell(facts.RowsHeld(last))
+                    paused_for_ms = self._clock.monotonic_ms() - paused_ms
+                    self._log.info("begun", version=begun.version[:12], position=begun.position,
+                                   paused_ms=paused_for_ms)  # fmt: skip
+                    if was_stopped:  # what it has read ahead is not what comes next
+                        raise RestartReplicaError("the state before had stopped")
+            except RestartReplicaError:
+                is_ending = True
+                raise
+            finally:
+                if not is_ending:
+                    self._fold.resume()
+
+    def _closing(self, engine: AppEngine, made: contextlib.AsyncExitStack) -> AppEngine:
+        """It is closed with the others that were made, unless it is the one that runs by then."""
+
+        async def close() -> None:
+            if engine is not self._running.engine:
+                await engine.close()
+
+        made.push_async_callback(close)
+        return engine
 
     async def _may_leave_the_old_state(self, wanted: Deployment) -> bool:
         """Once it has come to its last row and to all that is stored of it: a new leader may be in
@@ -215,7 +229,11 @@ class UpgradeLoop:
                 return False
 
     async def _begin(
-        self, wanted: Deployment, begun: AppEngine, contents: Contents
+        self,
+        wanted: Deployment,
+        begun: AppEngine,
+        contents: Contents,
+        made: contextlib.AsyncExitStack,
     ) -> tuple[AppEngine, tuple[str, ...]]:
         """The wanted version behind the old state's position, with what fits of the first state
         that can be used; and what begins empty."""
@@ -228,7 +246,7 @@ class UpgradeLoop:
                 lost = (f"everything ({error.message})",)
                 self._log.warning("a state does not fit", reason=error.message)
                 await begun.close()
-                begun = await self._fresh(wanted)
+                begun = await self._fresh(wanted, made)
             else:
                 if lost:
                     self._log.warning("a part of the state does not fit", lost=lost)
@@ -251,13 +269,14 @@ class UpgradeLoop:
                 self._log.error("not restored", revision=restoration.revision, error=str(error))
         yield contents
 
-    async def _fresh(self, wanted: Deployment) -> AppEngine:
+    async def _fresh(self, wanted: Deployment, made: contextlib.AsyncExitStack) -> AppEngine:
         engine, around = self._running.engine, self._site
         beside = around.make_offload(f"begin-{wanted.app}")
         try:
-            return await engine.successor(wanted.text, wanted.version, beside)
+            fresh = await engine.successor(wanted.text, wanted.version, beside)
         finally:
             beside.close()
+        return self._closing(fresh, made)
 
 
 def _left_out(wanted: Deployment, position: Position) -> tuple[Position, ...]:
