@@ -6,7 +6,7 @@ Over a limit a sender is told when to come back; nothing is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Protocol
@@ -27,6 +27,18 @@ class Processors(Protocol):
         """The app's windows and tables hold as much as they may."""
 
 
+class Share:
+    """What one request holds of the gate's bytes."""
+
+    def __init__(self, grow: Callable[[Share, int], None]) -> None:
+        self._grow = grow
+        self.size_bytes = 0
+
+    def grow_to(self, size_bytes: int) -> None:
+        """So much of it is in memory. Problem 429 when there is no room."""
+        self._grow(self, size_bytes)
+
+
 class Gate:
     """Counts what is under way in this process."""
 
@@ -40,18 +52,30 @@ class Gate:
         self._requests = 0
 
     @contextmanager
-    def passing(self, app: str, size_bytes: int) -> Iterator[None]:
-        """Holds the request's share while it is under way; Problem 429 when there is no room."""
+    def passing(self, app: str, size_bytes: int) -> Iterator[Share]:
+        """Holds the request's share while it is under way; Problem 429 when there is no room.
+        `size_bytes`: what it has announced. It may turn out to be more: `Share.grow_to`."""
         self._check(app, size_bytes)
-        self._bytes += size_bytes
+        share = Share(self._grow)
         self._requests += 1
-        self._metrics.set("lockstep_receiver_inflight_bytes", self._bytes)
         try:
-            yield
+            self._grow(share, size_bytes)
+            yield share
         finally:
-            self._bytes -= size_bytes
             self._requests -= 1
-            self._metrics.set("lockstep_receiver_inflight_bytes", self._bytes)
+            self._hold(-share.size_bytes)
+
+    def _grow(self, share: Share, size_bytes: int) -> None:
+        more, others = size_bytes - share.size_bytes, self._bytes - share.size_bytes
+        if more <= 0:
+            return
+        self._check_bytes(others, size_bytes)
+        share.size_bytes = size_bytes
+        self._hold(more)
+
+    def _hold(self, more: int) -> None:
+        self._bytes += more
+        self._metrics.set("lockstep_receiver_inflight_bytes", self._bytes)
 
     def is_closed(self, app: str) -> bool:
         """The processors of an app are over their lag limit, or its state is over its own."""
@@ -64,9 +88,7 @@ class Gate:
         limits = self._settings
         if self._requests >= limits.max_inflight_requests:
             raise self._push_back("requests", f"{self._requests} requests are under way")
-        # A single body over the limit passes when nothing else is under way: it has a limit itself.
-        if self._bytes and self._bytes + size_bytes > limits.max_inflight_bytes:
-            raise self._push_back("bytes", f"{self._bytes} bytes are under way")
+        self._check_bytes(self._bytes, size_bytes)
         if self._is_behind(app):
             lag = self._processors.lag(app)
             raise self._push_back("lag", f"the processors of '{app}' are {lag} positions behind")
@@ -74,6 +96,11 @@ class Gate:
             raise self._push_back(
                 "state", f"the windows and tables of '{app}' hold as many rows as they may"
             )
+
+    def _check_bytes(self, others: int, size_bytes: int) -> None:
+        # A single body over the limit passes when nothing else is under way: it has a limit itself.
+        if others and others + size_bytes > self._settings.max_inflight_bytes:
+            raise self._push_back("bytes", f"{others} bytes are under way")
 
     def _push_back(self, reason: str, message: str) -> Problem:
         self._metrics.count("lockstep_receiver_pushed_back_total", reason=reason)

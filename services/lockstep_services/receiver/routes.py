@@ -26,7 +26,7 @@ from lockstep_services.receiver.decode import (
     UnknownFormatError,
     timestamp_of,
 )
-from lockstep_services.receiver.gate import Gate
+from lockstep_services.receiver.gate import Gate, Share
 from lockstep_services.receiver.service import Services, place_of
 from lockstep_services.receiver.sources import Source
 
@@ -156,8 +156,9 @@ class Routes:
         announced = request.content_length or 0
         if announced > self._max_body_bytes:
             raise _too_large(self._max_body_bytes)
-        with self._gate.passing(app, announced):
-            body = _unpacked(request, await request.read(), self._max_body_bytes)
+        with self._gate.passing(app, announced) as share:
+            body = _unpacked(request, await self._read(request, share), self._max_body_bytes)
+            share.grow_to(len(body))
             sending = _sending(request, default_type)
             try:
                 return await take(app, body, sending)
@@ -165,6 +166,18 @@ class Routes:
                 raise Problem(
                     HTTPStatus.UNSUPPORTED_MEDIA_TYPE, error.message, hint=error.hint
                 ) from error
+
+    async def _read(self, request: web.Request, share: Share) -> bytes:
+        """The body, counted as it comes: one that is sent in chunks, or packed, announces nothing
+        of its size, or too little. Problem 429 when there is no room for it, 413 beyond the
+        largest body."""
+        body = bytearray()
+        while part := await request.content.readany():
+            body += part
+            if len(body) > self._max_body_bytes:
+                raise _too_large(self._max_body_bytes)
+            share.grow_to(len(body))
+        return bytes(body)
 
 
 def _nobodys(request: web.Request) -> Exception:

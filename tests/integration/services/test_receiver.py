@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pyarrow as pa
@@ -212,6 +213,46 @@ async def test_lagging_processors_push_senders_back(cluster_of: Start) -> None:
             return status == 200
 
         await until(accepted, "200 again")
+
+
+async def test_bodies_without_a_length_are_counted_as_they_come(cluster_of: Start) -> None:
+    """One that fills the door has others told to come back, and is taken itself; one that is
+    larger than a body may be is refused."""
+    limits = {"LOCKSTEP_RECEIVER__MAX_INFLIGHT_BYTES": "100000"}
+    async with cluster_of("coordinator", "processor-1", "receiver", **limits) as cluster:
+        name = await app(cluster, "Unmeasured")
+        url = f"{cluster.url('receiver')}/v1/apps/{name}/streams/In/events"
+        room, end = b" " * 60_000, asyncio.Event()
+
+        async def slow() -> AsyncIterator[bytes]:
+            yield room
+            await end.wait()
+            yield json.dumps(EVENT).encode()
+
+        async def quick(size_bytes: int) -> AsyncIterator[bytes]:
+            for _ in range(0, size_bytes, len(room)):
+                yield room
+            yield json.dumps(EVENT).encode()
+
+        async def send(body: AsyncIterator[bytes]) -> tuple[int, Any]:
+            kind = {"Content-Type": "application/json"}
+            async with cluster.session.post(url, data=body, headers=kind) as response:
+                return response.status, await response.json()
+
+        async def is_filled() -> bool:
+            status, text = await cluster.call("GET", "receiver", "/metrics")
+            return status == 200 and "lockstep_receiver_inflight_bytes 60000.0" in text
+
+        first = asyncio.create_task(send(slow()))
+        await until(is_filled, "the first is counted")
+        status, answer = await send(quick(len(room)))
+        assert status == 429
+        assert "60000 bytes are under way" in answer["detail"]
+        end.set()
+        assert (await first)[0] == 200
+        assert (await send(quick(len(room))))[0] == 200
+        status, answer = await send(quick(cluster.settings.receiver.max_body_bytes + 60_000))
+        assert (status, "the body is larger than" in answer["detail"]) == (413, True)
 
 
 async def test_a_closed_bus_is_told_as_503(cluster_of: Start) -> None:

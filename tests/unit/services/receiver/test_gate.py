@@ -77,3 +77,25 @@ def test_what_is_under_way_has_limits_of_its_own() -> None:
         assert "2 requests" in refusal(door)
     with door.passing("App", 100):
         pass
+
+
+def test_a_body_that_turns_out_larger_than_it_said_is_counted_as_it_comes() -> None:
+    """Nothing was announced of it; what does not fit is pushed back, and nothing is kept of it."""
+    limits = SETTINGS.model_copy(update={"max_inflight_bytes": 100})
+    door = Gate(limits, LagWatch(Told(), lambda app: 0), Metrics())  # type: ignore[arg-type]
+    with door.passing("App", 0) as first:
+        first.grow_to(60)
+        first.grow_to(30)  # less than it holds is no more
+        with door.passing("App", 0) as second:
+            second.grow_to(40)
+            with pytest.raises(Problem) as told:
+                second.grow_to(41)
+        assert told.value.status == 429
+        assert "60 bytes" in told.value.message
+        with door.passing("App", 40):
+            pass
+    with door.passing("App", 0) as alone:
+        alone.grow_to(500)
+        assert "500 bytes" in refusal(door)
+    with door.passing("App", 1), door.passing("App", 99):
+        pass
