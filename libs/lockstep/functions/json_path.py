@@ -16,6 +16,7 @@ from typing import Any
 
 from lockstep.functions.java_equality import same
 from lockstep.functions.java_regex import compile_pattern
+from lockstep.functions.linear_regex import Pattern
 from lockstep.operators.errors import EventError
 
 
@@ -402,6 +403,10 @@ def _contains(left: Any, right: Any) -> bool:
     return isinstance(left, list) and any(_equal(item, right) for item in left)
 
 
+def _is_in(left: Any, right: list[Any]) -> bool:
+    return any(_equal(left, item) for item in right)
+
+
 _COMPARERS: dict[str, Callable[[Any, Any], bool]] = {
     "==": _equal,
     "!=": lambda left, right: not _equal(left, right),
@@ -409,9 +414,11 @@ _COMPARERS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": _ordered(lambda left, right: left <= right),
     ">": _ordered(lambda left, right: left > right),
     ">=": _ordered(lambda left, right: left >= right),
-    "=~": lambda left, right: isinstance(left, str) and right.fits(left),
-    "in": lambda left, right: any(_equal(left, item) for item in right),
-    "nin": lambda left, right: not any(_equal(left, item) for item in right),
+    "=~": lambda left, right: (
+        isinstance(left, str) and isinstance(right, Pattern) and right.fits(left)
+    ),
+    "in": lambda left, right: isinstance(right, list) and _is_in(left, right),
+    "nin": lambda left, right: isinstance(right, list) and not _is_in(left, right),
     "contains": _contains,
 }
 

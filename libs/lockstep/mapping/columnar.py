@@ -15,12 +15,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lockstep.events import AttributeType, LockstepError
+from lockstep.events import AttributeType
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.functions.convert import CLASSES
 from lockstep.functions.json_path import MissingError, Path, Step, compile_path
 from lockstep.mapping.contract import Columns, Properties
 from lockstep.mapping.options import Column
+from lockstep.mapping.reading import UNMAPPABLE
 from lockstep.mapping.values import from_text, lenient
 
 Values = Any
@@ -28,10 +29,7 @@ Values = Any
 
 Convert = Callable[[Any, AttributeType], Any]
 
-ODD: Final = (
-    pa.ArrowException, LockstepError, LookupError, OverflowError, RecursionError, TypeError,
-    ValueError,
-)  # fmt: skip
+ODD: Final = (pa.ArrowException, *UNMAPPABLE)
 """What says that a payload is out of the ordinary; the mapper looks at it then."""
 
 _WHOLE: Final = frozenset({AttributeType.INT, AttributeType.LONG})

@@ -106,7 +106,8 @@ class SinkMapper(Protocol):
     """Writes the payloads of one `@sink`."""
 
     def write(self, events: Sequence[Event]) -> list[Any]:
-        """The payloads of a non-empty group of events of one chunk; MappingError if one is bad."""
+        """The payloads of a non-empty group of events of one chunk; any of UNMAPPABLE if one is
+        bad (see reading), which a MessageWriter tells as a MappingError."""
 
 
 @runtime_checkable

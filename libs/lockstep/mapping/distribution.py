@@ -7,7 +7,7 @@ mod the number of declared destinations, active or not. `broadcast`: every activ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from lockstep.events import Event, StreamSchema
 from lockstep.functions.java_text import hash_code
@@ -63,9 +63,15 @@ class Partitioned:
     def route(self, events: Sequence[Event], active: Sequence[bool]) -> list[Parcel]:
         parts: dict[int, list[Event]] = {}
         for event in events:
-            at = abs(hash_code(self._text(event.data[self._position]))) % len(active)
+            at = self._place(event.data[self._position]) % len(active)
             parts.setdefault(at, []).append(event)
         return [(at if active[at] else None, part) for at, part in parts.items()]
+
+    def _place(self, key: Any) -> int:
+        try:
+            return abs(hash_code(self._text(key)))
+        except RecursionError:
+            return 0  # an object that is nested too deep to have a text
 
 
 class Broadcast:

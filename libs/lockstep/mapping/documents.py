@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, Final
 
-from lockstep.events import LockstepError, StreamSchema
+from lockstep.events import StreamSchema
 from lockstep.functions.json_path import MissingError, Path, compile_path
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag
-from lockstep.mapping.reading import read_rows, refused
+from lockstep.mapping.reading import PayloadReader, read_rows
 from lockstep.siddhiql import ast
 
 _ROOT: Final = "$"
 
 
-class DocumentSource(ABC):
+class DocumentSource(PayloadReader):
     """Reads a payload into elements and each of them into a row; refuses what is neither."""
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
@@ -30,14 +30,10 @@ class DocumentSource(ABC):
         self.fails = flag(annotation, "fail.on.missing.attribute", True)
         self.groups = flag(annotation, "event.grouping.enabled", True)
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See the contract."""
-        try:
-            elements = self.elements(payload)
-        except LockstepError as error:
-            return refused(error)
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
         return read_rows(
-            elements,
+            self.elements(payload),
             lambda element: self._row(element, properties),
             now_ms,
             as_one_chunk=self.groups,

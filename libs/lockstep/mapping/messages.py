@@ -13,7 +13,9 @@ from lockstep.mapping.cloudevents.sink import CloudEventsSink
 from lockstep.mapping.connectors import map_of
 from lockstep.mapping.contract import UsesRegistry
 from lockstep.mapping.csv.sink import CsvSink
+from lockstep.mapping.keyvalue.meaning import KeyValueSink
 from lockstep.mapping.options import flag
+from lockstep.mapping.reading import UNMAPPABLE, refusal
 from lockstep.mapping.registry import sink_mapper
 from lockstep.mapping.templates import Template, grouped
 from lockstep.schemas import SchemaUser
@@ -72,21 +74,35 @@ class MessageWriter:
         return self._mapper.registered if isinstance(self._mapper, UsesRegistry) else None
 
     def groups(self, chunk: Sequence[Event]) -> list[list[Event]]:
-        """The events of a chunk, message by message."""
-        if not self.is_grouping:
-            return [[event] for event in chunk]
-        return [events for _, events in grouped(self._options, chunk)]
+        """The events of a chunk, message by message; each its own where one cannot be filled into
+        an option, so that it is refused alone."""
+        if self.is_grouping:
+            try:
+                return [events for _, events in grouped(self._options, chunk)]
+            except UNMAPPABLE:
+                pass  # told by `fill`
+        return [[event] for event in chunk]
 
     def write(self, events: Sequence[Event], identities: Sequence[str] = ()) -> bytes:
         """The payload of one message; MappingError when an event cannot be written.
 
         `identities`: those of the events, where `bears_identity` says that the form has a place.
         """
-        if isinstance(self._mapper, CloudEventsSink):
-            payloads = self._mapper.identified(events, identities)
-        else:
-            payloads = self._mapper.write(events)
-        return b"".join(_as_bytes(payload) for payload in payloads)
+        try:
+            if isinstance(self._mapper, CloudEventsSink):
+                payloads = self._mapper.identified(events, identities)
+            elif isinstance(self._mapper, KeyValueSink):
+                payloads = [urlencode(self._mapper.texts(event)) for event in events]
+            else:
+                payloads = self._mapper.write(events)
+            return b"".join(_as_bytes(payload) for payload in payloads)
+        except UNMAPPABLE as error:
+            raise refusal(error) from error
+
+    @property
+    def owes_header(self) -> bool:
+        """What is written next has the names of a table in front of it."""
+        return isinstance(self._mapper, CsvSink) and self._mapper.owes_header
 
     def begin_file(self, *, is_empty: bool) -> None:
         """What is written stands at the top of a file, or goes on behind what stands in it."""
@@ -94,8 +110,13 @@ class MessageWriter:
             self._mapper.owes_header = is_empty and self._mapper.has_header
 
     def fill(self, text: str, event: Event) -> str:
-        """An option of the annotation, or a part of one, with the event's values in it."""
-        return self._template(text).fill(event)
+        """An option of the annotation, or a part of one, with the event's values in it;
+        MappingError when it cannot be filled."""
+        template = self._template(text)
+        try:
+            return template.fill(event)
+        except UNMAPPABLE as error:
+            raise refusal(error) from error
 
     def named(self, event: Event) -> dict[str, Any]:
         """Values by attribute name."""
@@ -115,8 +136,4 @@ def _as_bytes(payload: Any) -> bytes:
         return payload
     if isinstance(payload, str):
         return payload.encode()
-    if isinstance(payload, Mapping):
-        return urlencode(
-            {name: "" if value is None else value for name, value in payload.items()}
-        ).encode()
     return json_documents.text(payload).encode()

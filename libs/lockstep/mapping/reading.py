@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -9,9 +12,37 @@ from lockstep.events import Event, LockstepError
 from lockstep.mapping.contract import BadField, MappingError, Properties, Reading
 from lockstep.mapping.options import Column
 from lockstep.mapping.values import lenient
+from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.limits import LimitError
 
 ABSENT: Final = object()
 """What a lookup gives when there is nothing at the path."""
+
+UNMAPPABLE: Final = (*PROCESSING_ERRORS, LimitError)
+"""What values can cause in a mapper: a message or row that it cannot take, and never the end of its
+source or sink."""
+
+MAX_LOGGED: Final = 100
+"""Mistakes of mappers that a process logs with their traceback. Anybody could send a message again
+and again that a mapper trips over."""
+
+_log = logging.getLogger(__name__)
+_logged: set[str] = set()
+
+
+class PayloadReader(ABC):
+    """A SourceMapper whose `reading` may raise any of UNMAPPABLE: all of the payload is refused."""
+
+    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+        """See the contract."""
+        try:
+            return self.reading(payload, now_ms, properties)
+        except UNMAPPABLE as error:
+            return Reading(refused=[refusal(error)])
+
+    @abstractmethod
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """What a payload brought; any of UNMAPPABLE when nothing of it can be taken."""
 
 
 def row_of(
@@ -56,7 +87,7 @@ def read_rows(
     for number, item in enumerate(items, start=1):
         try:
             events.append(Event(now_ms, read(item)))
-        except LockstepError as error:
+        except UNMAPPABLE as error:
             refused_item = refusal(error)
             refused_item.item = number
             reading.refused.append(refused_item)
@@ -68,13 +99,25 @@ def read_rows(
     return reading
 
 
-def refusal(error: LockstepError) -> MappingError:
-    """Any error of a payload as a MappingError."""
+def refusal(error: Exception) -> MappingError:
+    """Any of UNMAPPABLE as a MappingError. One that says nothing of the payload is a mistake of the
+    mapper, and is logged, too."""
     if isinstance(error, MappingError):
         return error
-    return MappingError(error.message, where=error.where, hint=error.hint)
+    if isinstance(error, LockstepError):
+        return MappingError(error.message, where=error.where, hint=error.hint)
+    if isinstance(error, RecursionError):
+        return MappingError("it is nested too deep")
+    if isinstance(error, LimitError):
+        return MappingError(str(error))
+    told = describe(error)
+    _log_once(error, told)
+    return MappingError(f"the mapper has no answer to a value: {told}")
 
 
-def refused(error: LockstepError) -> Reading:
-    """A reading of a payload that brought nothing."""
-    return Reading(refused=[refusal(error)])
+def _log_once(error: Exception, told: str) -> None:
+    """For each place where it was raised."""
+    place = str(traceback.extract_tb(error.__traceback__)[-1:])
+    if place not in _logged and len(_logged) < MAX_LOGGED:
+        _logged.add(place)
+        _log.warning("a mapper has no answer to a value: %s", told, exc_info=error)

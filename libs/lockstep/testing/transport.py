@@ -18,6 +18,7 @@ from lockstep.mapping import (
     sink_mapper,
     source_mapper,
 )
+from lockstep.mapping.reading import UNMAPPABLE
 from lockstep.plan import AppPlan
 from lockstep.siddhiql import ast
 
@@ -59,7 +60,7 @@ class MemorySink:
             for (topic,), group in grouped([self._topics[at]], part):
                 try:
                     payloads = self._mapper.write(group)
-                except MappingError:
+                except UNMAPPABLE:
                     continue
                 for payload in payloads:
                     yield topic, payload

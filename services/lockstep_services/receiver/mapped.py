@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from lockstep.connectors.hl7 import gives_er7
 from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.events.characters import is_whole
-from lockstep.functions.json_path import MissingError, compile_path
+from lockstep.functions.json_path import compile_path
 from lockstep.mapping import (
     MappingError,
     Reading,
@@ -23,6 +23,7 @@ from lockstep.mapping import (
     map_of,
     source_mapper,
 )
+from lockstep.mapping.reading import UNMAPPABLE, refusal
 from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
 from lockstep_services.receiver.columns import COLUMNS_MIN_BYTES, ColumnReader, mapped_draft
@@ -135,8 +136,8 @@ class NamedJsonReader:
         if self._enclosing is not None:
             try:
                 document = self._enclosing.read(document)
-            except MissingError as error:
-                raise MalformedBodyError(error.message) from error
+            except UNMAPPABLE as error:
+                raise MalformedBodyError(refusal(error).message) from error
         several = isinstance(document, list)
         events: list[RawEvent] = []
         errors: list[FieldError] = []
@@ -166,7 +167,7 @@ class NamedJsonReader:
             document = parse_json(body)
             if self._enclosing is not None:
                 document = self._enclosing.read(document)
-        except (LockstepError, RecursionError):
+        except UNMAPPABLE:
             return None  # told by `read`
         return self._columns.taken(document, timestamp_ms)
 
@@ -200,13 +201,10 @@ class MappedReader:
             payload: Any = _entries(body) if self._kind == "keyvalue" else body
         except LockstepError as error:
             raise MalformedBodyError(error.message) from error
-        try:
-            decoded = _decoded(self._mapper.read(payload, 0, properties), self._schema)
-        except RecursionError as error:
-            raise too_deep(error) from error
+        decoded = _decoded(self._mapper.read(payload, 0, properties), self._schema)
+        _check_depth(decoded, self._schema)
         if self._may_halve(body, properties):
             _check_texts(decoded, self._schema)
-        _check_depth(decoded, self._schema)
         return decoded
 
     def _may_halve(self, body: bytes, properties: Mapping[str, Any]) -> bool:

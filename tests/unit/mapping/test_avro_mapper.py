@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockstep.events import Attribute, AttributeType, StreamSchema
+from lockstep.events import StreamSchema
 from lockstep.mapping import MappingError
 from lockstep.siddhiql.errors import SiddhiQLError
+from tests.unit.mapping.avro_schemas import NARROW_DEF, binary, reason, record, stream
 from tests.unit.mapping.mappers import (
     NARROW,
     SCHEMA,
@@ -41,46 +42,8 @@ NULLABLE = json.dumps(
         ],
     }
 )  # fmt: skip
-NARROW_DEF = json.dumps(
-    {
-        "type": "record",
-        "name": "N",
-        "fields": [
-            {"name": "a", "type": "string"},
-            {"name": "v", "type": "int"},
-            {"name": "d", "type": "double"},
-        ],
-    }
-)
 # Written by hand: "x" (length 1), 5 (zigzag 10), 2.5.
 BY_HAND = b"\x02x\x0a" + struct.pack("<d", 2.5)
-
-
-def record(**types: Any) -> str:
-    """The text of a schema."""
-    fields = [{"name": name, "type": type_} for name, type_ in types.items()]
-    return json.dumps({"type": "record", "name": "R", "fields": fields})
-
-
-def binary(schema: str, value: Any) -> bytes:
-    """A value as fastavro writes it."""
-    target = io.BytesIO()
-    fastavro.schemaless_writer(target, fastavro.parse_schema(json.loads(schema)), value)
-    return target.getvalue()
-
-
-def stream(**types: str) -> StreamSchema:
-    """A stream of these attributes."""
-    return StreamSchema(
-        "T", tuple(Attribute(name, AttributeType(type_)) for name, type_ in types.items())
-    )
-
-
-def reason(reading: Any) -> str:
-    """Why the whole message was refused."""
-    assert not reading.chunks
-    [error] = reading.refused
-    return f"{error.message} ({error.hint})"
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -247,31 +210,6 @@ def test_broken_containers_are_refused() -> None:
         mapper.read(good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1 :], 7)
 
 
-def test_a_block_that_claims_too_much_is_refused() -> None:
-    """A block that claims too much is refused."""
-    target = io.BytesIO()
-    parsed = fastavro.parse_schema({"type": "record", "name": "E", "fields": []})
-    fastavro.writer(target, parsed, [], sync_marker=b"s" * 16)
-    head = target.getvalue()
-    count = io.BytesIO()
-    fastavro.schemaless_writer(count, fastavro.parse_schema("long"), 2**40)
-    claims = head + count.getvalue() + b"\x00" + b"s" * 16
-    assert "may be in a message" in reason(source("avro", form="container").read(claims, 7))
-
-
-def test_a_block_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block that would fill the memory is refused."""
-    monkeypatch.setattr("lockstep.mapping.avro.container.MAX_BLOCK_BYTES", 10_000)
-    target = io.BytesIO()
-    parsed = fastavro.parse_schema(json.loads(NARROW_DEF))
-    records = [{"a": "x" * 20_000, "v": 1, "d": 1.0}]
-    fastavro.writer(target, parsed, records, "deflate")
-    assert len(target.getvalue()) < 1_000
-    assert "larger than 10000 bytes" in reason(
-        source("avro", form="container").read(target.getvalue(), 7)
-    )
-
-
 # -- what an app may not say -----------------------------------------------------------------------
 
 
@@ -289,6 +227,7 @@ def test_a_block_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monke
             "holds itself",
         ),
         ({"schema_def": record(x={"type": "array", "items": "null"})}, "takes no bytes"),
+        ({"schema_def": record(x={"type": "fixed", "name": "F", "size": "x"})}, "has the size x"),
         ({"schema_id": "1"}, "there is no schema.registry"),
         ({"schema_registry": "localhost:8081", "schema_id": "1"}, "schema.registry is"),
         ({"schema_registry": "http://h:1", "schema_id": "x"}, "schema.id is"),

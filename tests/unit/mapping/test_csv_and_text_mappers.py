@@ -26,6 +26,8 @@ from tests.unit.mapping.mappers import attributes, events, payload, rows, sink, 
         ([("a||b", 5, 2.5)], {"delimiter": "||"}, ['"a||b"||5||2.5\n']),
         ([("a|", 5, None)], {"delimiter": "||"}, ['"a|"||5||null\n']),
         ([('"', 5, 2.5)], {"delimiter": "--"}, ['""""--5--2.5\n']),
+        ([("a\rb", 5, 2.5)], {}, ['"a\rb",5,2.5\n']),
+        ([("a\r\nb", 5, 2.5)], {"delimiter": "--"}, ['"a\r\nb"--5--2.5\n']),
     ],
 )
 def test_csv_sink(data: list[Any], options: dict[str, Any], expected: list[str]) -> None:
@@ -72,12 +74,12 @@ def test_csv_source(text: str, options: dict[str, Any], expected: Any, refused: 
     assert (rows(reading), len(reading.refused)) == (expected, refused)
 
 
-@pytest.mark.parametrize("delimiter", ["||", "|;", "-->", "aba", "\ue000|"])
-def test_several_characters_bring_back_what_they_stood_between(delimiter: str) -> None:
+@pytest.mark.parametrize("delimiter", [",", "||", "|;", "-->", "aba", "\ue000|"])
+def test_delimiters_bring_back_what_they_stood_between(delimiter: str) -> None:
     """Also values that begin, end or consist of pieces of the delimiter."""
     options: dict[str, Any] = {"delimiter": delimiter, "event_grouping_enabled": "true"}
     chance = random.Random(delimiter)
-    letters = f'{delimiter}{delimiter}x"\n'
+    letters = f'{delimiter}{delimiter}x"\n\r'
     texts = ["".join(chance.choices(letters, k=chance.randrange(1, 6))) for _ in range(200)]
     data = [(text.strip() or "x", number, 0.5) for number, text in enumerate(texts)]
     [written] = sink("csv", **options).write(events(*data))
@@ -104,7 +106,12 @@ def test_csv_source_with_columns() -> None:
 
 @pytest.mark.parametrize(
     ("nested", "options"),
-    [((), {"delimiter": '"'}), ((attributes(a="x", v="0", d="1"),), {})],
+    [
+        ((), {"delimiter": '"'}),
+        ((attributes(a="x", v="0", d="1"),), {}),
+        ((attributes(a="²", v="0", d="1"),), {}),
+        ((attributes(a="9" * 5_000, v="0", d="1"),), {}),
+    ],
 )
 def test_wrong_csv_options(nested: Any, options: dict[str, Any]) -> None:
     """Refused when the mapper is built."""
@@ -112,6 +119,9 @@ def test_wrong_csv_options(nested: Any, options: dict[str, Any]) -> None:
         source("csv", *nested, **options)
     with pytest.raises(SiddhiQLError):
         sink("csv", payload(a="0", v="0"))
+    for number in ("²", "9" * 5_000, "-1"):
+        with pytest.raises(SiddhiQLError, match="number of column"):
+            sink("csv", payload(a=number, v="1", d="2"))
 
 
 DEFAULT = 'a:"x",\nv:5,\nd:2.5'

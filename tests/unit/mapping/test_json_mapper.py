@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.mapping import MappingError
 from lockstep.siddhiql import SiddhiQLError
 from tests.unit.mapping.mappers import (
@@ -207,3 +208,34 @@ def test_unknown_mappers_are_refused() -> None:
     """With the mappers that there are."""
     with pytest.raises(SiddhiQLError, match="keyvalue"):
         source("yaml")
+
+
+@pytest.mark.parametrize(
+    ("filter_", "found"),
+    [
+        ("@.n in $.wanted", "[]"),
+        ("@.n nin $.wanted", "[]"),
+        ("@.n in $.text", "[]"),
+        ("@.n in $.some", "[1]"),
+        ("@.n nin $.some", "[2]"),
+        ("@.t =~ $.wanted", "[]"),
+        ("@.t =~ $.text", "[]"),
+        ("@.t =~ /a.*/", "[1]"),
+    ],
+)
+def test_filters_that_compare_with_what_is_not_there(filter_: str, found: str) -> None:
+    """No element is in what is no list, and none fits what is no expression."""
+    mapper = source("json", attributes(a=f"$.items[?({filter_})].n", v="v", d="d"))
+    items = '"items":[{"n":1,"t":"ab"},{"n":2,"t":"b"}],"some":[1],"text":"a"'
+    assert rows(mapper.read(f'{{{items},"v":1,"d":1}}', 1)) == [[(found, 1, 1.0)]]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_has_not_are_refused(value: float) -> None:
+    """As they are and within objects; no reader of JSON would take them."""
+    with pytest.raises(MappingError, match="JSON has no"):
+        sink("json").write(events(("x", 1, value)))
+    held = StreamSchema("O", (Attribute("o", AttributeType.OBJECT),))
+    for data in ([value], {"k": [1, {"l": value}]}):
+        with pytest.raises(MappingError, match="JSON has no"):
+            sink("json", schema=held).write(events((data,)))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
-from lockstep.events import Event
-from lockstep.mapping import MappingError
-from lockstep.siddhiql import SiddhiQLError
-from tests.unit.mapping.mappers import attributes, events, payload, rows, sink, source
+from lockstep.events import Attribute, AttributeType, Event, StreamSchema
+from lockstep.mapping import MappingError, MessageWriter
+from lockstep.mapping.forms import FixedForm
+from lockstep.mapping.xml.columns import MAX_NAMES, XmlColumns, _form
+from lockstep.mapping.xml.source import XmlSource
+from lockstep.siddhiql import SiddhiQLError, ast
+from tests.unit.mapping.mappers import annotation, attributes, events, payload, rows, sink, source
 
 ONE = "<event><a>x</a><v>5</v><d>2.5</d></event>"
 
@@ -161,3 +165,62 @@ def test_pass_through() -> None:
     assert mapper.read("text", 1).refused
     assert sink("passThrough").write([event]) == [event]
     assert sink("passThrough").write([event, event]) == [[event, event]]
+
+
+def test_line_ends_in_texts_come_back() -> None:
+    """Parsers read a carriage return that is written as it is as a newline."""
+    sent = events(("a\rb\r\n\tc&#13;", 5, 2.5))
+    (text,) = sink("xml").write(sent)
+    assert rows(source("xml").read(text, 1)) == [[event.data for event in sent]]
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x01", "\x1f", "\ufffe", "\uffff"])
+def test_what_xml_has_no_character_for_is_refused(character: str) -> None:
+    """By the attribute's name, instead of a document that nobody can read."""
+    with pytest.raises(MappingError, match="XML has no character") as caught:
+        sink("xml").write(events((f"a{character}b", 5, 2.5)))
+    assert caught.value.where == "a"
+    (text,) = sink("xml").write(events(("\x7f\U0010ffff\ue000\ufffd", 5, 2.5)))
+    assert source("xml").read(text, 1).chunks
+
+
+@pytest.mark.parametrize(("names", "reads"), [(MAX_NAMES, True), (MAX_NAMES + 1, False)])
+def test_expressions_for_a_limited_number_of_names(
+    names: int, reads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More are parsed: an expression takes the square of them. Nor is one made in vain."""
+    made = []
+
+    def form(event: str, of: tuple[str, ...]) -> FixedForm:
+        made.append(len(of))
+        return _form(event, of)
+
+    monkeypatch.setattr("lockstep.mapping.xml.columns._form", form)
+    mapper = source("xml")
+    assert isinstance(mapper, XmlSource)
+    more = "".join(f"<m{at}>7</m{at}>" for at in range(names - 3))
+    event = f"<event><a>x</a><v>5</v><d>2.5</d>{more}</event>"
+    found = XmlColumns(mapper).columns(f"<events>{event * 2}</events>", {})
+    assert [list(map(str, each)) for each in found.values] == [["x"] * 2, ["5"] * 2, ["2.5"] * 2]
+    assert made == ([names] if reads else [])
+    assert XmlColumns(mapper).read("<events><event><b>x</b></event></events>", {}) is None
+    assert len(made) == reads
+
+
+def test_forms_have_texts_as_java_writes_them() -> None:
+    """Over HTTP and the like a map is a form, which has texts alone; null is an empty one."""
+    kinds = {"b": "bool", "f": "float", "d": "double", "o": "object", "n": "string"}
+    schema = StreamSchema(
+        "K", tuple(Attribute(name, AttributeType(kind)) for name, kind in kinds.items())
+    )
+    sent = events((True, 0.10000000149011612, 1e20, [1, "a", None], None))
+
+    def written(*nested: ast.Annotation) -> dict[str, str]:
+        mapping = annotation("keyvalue", nested=nested)
+        body = MessageWriter(schema, ast.Annotation("sink", (), (mapping,))).write(sent)
+        return dict(parse_qsl(body.decode(), keep_blank_values=True))
+
+    expected = {"b": "true", "f": "0.1", "d": "1.0E20", "o": "[1, a, null]", "n": ""}
+    assert written() == expected
+    own = written(payload(x="f", y="hi {{b}}", z="`d`", n="n"))
+    assert own == {"x": "0.1", "y": "hi true", "z": "d", "n": ""}

@@ -15,11 +15,14 @@ import fastavro
 from lockstep.mapping.avro.schema import UNFIT, AvroSchema, told
 from lockstep.mapping.contract import MappingError
 
-MAX_BLOCK_BYTES: Final = 67_108_864
-"""Of a block that was deflated: a few bytes could claim gigabytes."""
+MAX_UNPACKED_BYTES: Final = 67_108_864
+"""Of all blocks of a message that was deflated: a few bytes could claim gigabytes."""
 
 MAX_RECORDS: Final = 1_000_000
 """Of a message: records may be as small as a byte, or none at all."""
+
+MAX_FREE_VALUES: Final = 10_000_000
+"""Of a message: values that take no bytes, however many a record makes of them."""
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
@@ -57,8 +60,14 @@ class ContainerReader:
             )
         sync = source.read(_SYNC_BYTES)
         records: list[Any] = []
+        left_bytes = MAX_UNPACKED_BYTES
         while source.tell() < len(payload):
-            self._block(source, sync, codec, schema, reader, records)
+            where = f"the block at byte {source.tell()} of the container file"
+            count, block = _block(source, sync, schema, where, len(records))
+            if codec == "deflate":
+                block = _inflated(block, left_bytes, where)
+                left_bytes -= len(block)
+            _add_records(records, count, block, schema, reader, where)
         return records, reader or schema
 
     def _schema(self, text: str) -> AvroSchema:
@@ -66,41 +75,44 @@ class ContainerReader:
             self._last = (text, AvroSchema(text))
         return self._last[1]
 
-    def _block(
-        self,
-        source: io.BytesIO,
-        sync: bytes,
-        codec: str,
-        schema: AvroSchema,
-        reader: AvroSchema | None,
-        records: list[Any],
-    ) -> None:
-        at = source.tell()
-        where = f"the block at byte {at} of the container file"
-        try:
-            count, size = _long(source), _long(source)
-        except UNFIT as error:
-            raise MappingError(f"{where} is broken: {told(error)}") from error
-        if count < 0 or size < 0 or len(records) + count > MAX_RECORDS:
-            raise MappingError(f"{where} claims {count} records; {MAX_RECORDS} may be in a message")
-        block = source.read(size)
-        if len(block) != size or source.read(_SYNC_BYTES) != sync:
-            raise MappingError(f"{where} is broken: it does not end where it should")
-        if codec == "deflate":
-            block = _inflated(block, where)
-        inside = io.BytesIO(block)
-        wanted = None if reader is None else reader.parsed
-        try:
-            records += (
-                fastavro.schemaless_reader(inside, schema.parsed, wanted) for _ in range(count)
-            )
-        except UNFIT as error:
-            raise MappingError(
-                f"record {len(records) + 1} of the container file does not fit its schema: "
-                f"{told(error)}"
-            ) from error
-        if inside.tell() != len(block):
-            raise MappingError(f"{where} is broken: {len(block) - inside.tell()} bytes are left")
+
+def _block(
+    source: io.BytesIO, sync: bytes, schema: AvroSchema, where: str, records_before: int
+) -> tuple[int, bytes]:
+    """The next block as it stands there, and how many records it has."""
+    try:
+        count, size = _long(source), _long(source)
+    except UNFIT as error:
+        raise MappingError(f"{where} is broken: {told(error)}") from error
+    most = min(MAX_RECORDS, MAX_FREE_VALUES // max(1, schema.free_values))
+    if count < 0 or size < 0 or records_before + count > most:
+        raise MappingError(f"{where} claims {count} records; {most} may be in a message")
+    block = source.read(size)
+    if len(block) != size or source.read(_SYNC_BYTES) != sync:
+        raise MappingError(f"{where} is broken: it does not end where it should")
+    return count, block
+
+
+def _add_records(
+    records: list[Any],
+    count: int,
+    block: bytes,
+    schema: AvroSchema,
+    reader: AvroSchema | None,
+    where: str,
+) -> None:
+    """So many, which are all that is in the block."""
+    inside = io.BytesIO(block)
+    wanted = None if reader is None else reader.parsed
+    try:
+        records += (fastavro.schemaless_reader(inside, schema.parsed, wanted) for _ in range(count))
+    except UNFIT as error:
+        raise MappingError(
+            f"record {len(records) + 1} of the container file does not fit its schema: "
+            f"{told(error)}"
+        ) from error
+    if inside.tell() != len(block):
+        raise MappingError(f"{where} is broken: {len(block) - inside.tell()} bytes are left")
 
 
 def container_of(schema: AvroSchema, records: Sequence[Any]) -> bytes:
@@ -119,12 +131,15 @@ def _long(source: io.BytesIO) -> int:
     return int(found)
 
 
-def _inflated(block: bytes, where: str) -> bytes:
+def _inflated(block: bytes, left_bytes: int, where: str) -> bytes:
     packed = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
-        found = packed.decompress(block, MAX_BLOCK_BYTES)
+        found = packed.decompress(block, left_bytes + 1)
     except zlib.error as error:
         raise MappingError(f"{where} is broken: {error}") from error
-    if packed.unconsumed_tail:
-        raise MappingError(f"{where} is larger than {MAX_BLOCK_BYTES} bytes when it is unpacked")
+    if len(found) > left_bytes:
+        raise MappingError(
+            f"the container file is larger than {MAX_UNPACKED_BYTES} bytes when it is unpacked",
+            hint="send smaller ones",
+        )
     return found

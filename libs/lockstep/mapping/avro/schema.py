@@ -9,9 +9,9 @@ from __future__ import annotations
 import io
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import DecimalException
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import fastavro
 import msgspec
@@ -21,6 +21,18 @@ from lockstep.events import AttributeType, StreamSchema
 from lockstep.mapping.contract import MappingError
 
 MAX_SCHEMA_BYTES: Final = 1_048_576
+
+MAX_DECIMAL_BYTES: Final = 256
+"""Of a decimal: some 600 digits, twice those of the largest double."""
+
+MAX_SCALE: Final = 1_000
+"""Digits behind the point: a byte could claim any number of them."""
+
+MAX_FREE_IN_RECORD: Final = 100_000
+"""Values of a record that take no bytes: a short schema could double them again and again."""
+
+MAX_FREE_IN_ITEM: Final = 100
+"""The same of an item of an array or map, of which a message has as many as bytes."""
 
 # What fastavro raises for bytes and values that do not fit their schema; it has no class for them.
 UNFIT: Final = (
@@ -44,7 +56,7 @@ _PLAIN: Final[Mapping[AttributeType, str]] = {
 
 class AvroSchema:
     """A schema that can be used. MappingError for a text that is none, and for one whose values
-    have no limit: schemas that hold themselves, and arrays of what takes no bytes.
+    have no limit: schemas that hold themselves, and those of many values that take no bytes.
 
     `references`: (name, text) of the schemas that it refers to, inner ones first. `is_list`: a
     value is several records.
@@ -60,11 +72,12 @@ class AvroSchema:
         self.named = named
         self.parsed = self.alone(parsed) if isinstance(parsed, dict) else parsed
         self.is_list = isinstance(parsed, dict) and parsed.get("type") == "array"
-        sizes: dict[str, int | None] = {}
+        sizes: dict[str, _Size | None] = {}
         for name, schema in named.items():
             if name not in sizes:
-                _least_bytes(schema, sizes)
-        _least_bytes(self.parsed, sizes)
+                _size(schema, sizes)
+        self.free_values = _size(self.parsed, sizes).free_values
+        """The most that a value is made of which take no bytes of their own."""
 
     @property
     def record(self) -> Mapping[str, Any] | None:
@@ -188,13 +201,24 @@ def _as_stored(schema: Any) -> Any:
     return kept
 
 
-def _least_bytes(schema: Any, sizes: dict[str, int | None]) -> int:
-    """The fewest bytes of a value. `sizes`: of named types; None while inside of one."""
+class _Size(NamedTuple):
+    """Of values of a schema. `least_bytes`: what each takes. `free_values`: of how many values one
+    is made at most that take no bytes of their own: records, nulls, and what has the size 0."""
+
+    least_bytes: int
+    free_values: int
+
+
+def _size(schema: Any, sizes: dict[str, _Size | None]) -> _Size:
+    """MappingError for what has no limit. `sizes`: of named types; None while inside of one."""
     if isinstance(schema, list):
-        return 1 + min((_least_bytes(each, sizes) for each in schema), default=0)
+        each = [_size(one, sizes) for one in schema]
+        least = min((one.least_bytes for one in each), default=0)
+        most = max((one.free_values for one in each), default=0)
+        return _Size(1 + least, max(0, most - 1))  # the byte that says which one it is
     if isinstance(schema, str):
         if schema in _LEAST_BYTES:
-            return _LEAST_BYTES[schema]
+            return _of_bytes(_LEAST_BYTES[schema])
         size = sizes[schema]
         if size is None:
             raise MappingError(
@@ -204,22 +228,60 @@ def _least_bytes(schema: Any, sizes: dict[str, int | None]) -> int:
     kind, name = schema["type"], schema.get("name", "")
     if kind in ("record", "error"):
         sizes[name] = None
-        sizes[name] = total = sum(_least_bytes(each["type"], sizes) for each in schema["fields"])
+        sizes[name] = total = _size_of_fields([_size(f["type"], sizes) for f in schema["fields"]])
         return total
     if kind == "enum":
-        sizes[name] = 1
-        return 1
+        sizes[name] = size = _of_bytes(1)
+        return size
     if kind == "fixed":
-        sizes[name] = int(schema["size"])
-        return int(schema["size"])
-    if kind == "array":
-        if _least_bytes(schema["items"], sizes) == 0:
-            raise MappingError(
-                "the schema has an array of what takes no bytes",
-                hint="a few bytes could claim any number of them",
+        length = schema["size"]
+        if type(length) is not int or length < 0:
+            raise MappingError(f"the schema {name!r} has the size {str(length)[:60]}")
+        sizes[name] = size = _of_bytes(length)
+        return size
+    if kind in ("array", "map"):
+        item = _size(schema["items" if kind == "array" else "values"], sizes)
+        if kind == "array" and item.least_bytes == 0:
+            raise _without_limit("the schema has an array of what takes no bytes")
+        if item.free_values > MAX_FREE_IN_ITEM:
+            raise _without_limit(
+                f"an item of the schema's {kind} is {item.free_values} values that take no bytes"
             )
-        return 1
-    if kind == "map":
-        _least_bytes(schema["values"], sizes)
-        return 1
-    return _least_bytes(kind, sizes)
+        return _of_bytes(1)
+    return _size(kind, sizes)
+
+
+def _of_bytes(least_bytes: int) -> _Size:
+    return _Size(least_bytes, 0 if least_bytes else 1)
+
+
+def _size_of_fields(fields: Sequence[_Size]) -> _Size:
+    free = 1 + sum(each.free_values for each in fields)
+    if free > MAX_FREE_IN_RECORD:
+        raise _without_limit(
+            f"a record of the schema is more than {MAX_FREE_IN_RECORD} values that take no bytes"
+        )
+    return _Size(sum(each.least_bytes for each in fields), free)
+
+
+def _without_limit(message: str) -> MappingError:
+    return MappingError(message, hint="a few bytes could claim any number of them")
+
+
+def _bounded(read: Callable[..., Any]) -> Callable[..., Any]:
+    """A reader of decimals that refuses long ones."""
+
+    def bounded(data: bytes, schema: Mapping[str, Any], *more: Any) -> Any:
+        if len(data) > MAX_DECIMAL_BYTES or schema.get("scale", 0) > MAX_SCALE:
+            raise ValueError(
+                f"a decimal of {len(data)} bytes with the scale {schema.get('scale', 0)}; "
+                f"{MAX_DECIMAL_BYTES} bytes and the scale {MAX_SCALE} are taken"
+            )
+        return read(data, schema, *more)
+
+    return bounded
+
+
+# The library has no limit, and takes the square of a number's length for it.
+for _kind in ("bytes-decimal", "fixed-decimal"):
+    fastavro.read.LOGICAL_READERS[_kind] = _bounded(fastavro.read.LOGICAL_READERS[_kind])

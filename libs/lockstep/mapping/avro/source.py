@@ -80,13 +80,13 @@ class AvroSource(DocumentSource):
         own = None if number is None else Wanted(registry, Kind.AVRO, number)
         return Registered(registry, Kind.AVRO, registered, own=own, names_ids=self._named)
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See the contract."""
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
         if self._fields is not None and isinstance(payload, bytes):
             quick = self._quickly(payload, now_ms)
             if quick is not None:
                 return quick
-        return super().read(payload, now_ms, properties)
+        return super().reading(payload, now_ms, properties)
 
     def _quickly(self, payload: bytes, now_ms: int) -> Reading | None:
         """Records whose fields have the attributes' types; None for what has to be looked at."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from lockstep.events import AttributeType, Event, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import invalid, nested
-from lockstep.mapping.reading import refused
+from lockstep.mapping.reading import PayloadReader
 from lockstep.siddhiql import ast
 
 _COUNT: Final = struct.Struct(">i")
@@ -40,20 +40,19 @@ def _plain(schema: StreamSchema, annotation: ast.Annotation, custom: str) -> tup
     return tuple(_FORMS.get(attribute.type) for attribute in schema.attributes)
 
 
-class BinarySource:
+class BinarySource(PayloadReader):
     """All events of a message are one chunk; it is taken whole or not at all."""
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._forms = _plain(schema, annotation, "attributes")
         self.types = schema.types
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
         try:
             events = self._events(bytes(payload))
         except (struct.error, UnicodeDecodeError, TypeError) as error:
-            return refused(MappingError(f"the message is not in binary form: {error}"))
-        except MappingError as error:
-            return refused(error)
+            raise MappingError(f"the message is not in binary form: {error}") from error
         return Reading(chunks=[events] if events else [])
 
     def _events(self, data: bytes) -> list[Event]:

@@ -9,13 +9,13 @@ from typing import Any
 from lockstep.events import AttributeType, Event, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import Column, columns, invalid, nested
-from lockstep.mapping.reading import read_rows, row_of
+from lockstep.mapping.reading import PayloadReader, read_rows, row_of
 from lockstep.siddhiql import ast
 
 _HINT = "define stream S (buffer object)"
 
 
-class BytesSource:
+class BytesSource(PayloadReader):
     """A message is an event. With `@attributes` one attribute is the bytes, at the path '0', and
     the others are properties of the transport."""
 
@@ -33,8 +33,8 @@ class BytesSource:
         if taken[0].path != "0":
             raise invalid(annotation, f"{taken[0].path!r} is no place in bytes", "write '0'")
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See the contract."""
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
 
         def row(body: Any) -> tuple[Any, ...]:
             if not isinstance(body, (bytes, bytearray, memoryview)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +10,9 @@ from lockstep.events import AttributeType, Event, LockstepError, StreamSchema
 from lockstep.functions import json_documents
 from lockstep.mapping.cloudevents.envelope import envelope
 from lockstep.mapping.contract import MappingError
+from lockstep.mapping.numbers import as_json
 from lockstep.mapping.options import flag, nested
 from lockstep.mapping.templates import Template
-from lockstep.plan import java
 from lockstep.siddhiql import ast
 
 
@@ -77,15 +76,7 @@ class CloudEventsSink:
                 raise MappingError(f"the data is {error.message}") from error
             return text
         parts = [
-            name + _value(value, single)
+            name + as_json(value, single=single)
             for (name, single), value in zip(self._members, event.data, strict=True)
         ]
         return f"{{{','.join(parts)}}}"
-
-
-def _value(value: Any, single: bool) -> str:
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise MappingError(f"JSON has no {value}")
-        return java.float_text(value, single)
-    return json_documents.text(value)

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
-from lockstep.events import Event, LockstepError, StreamSchema
+from lockstep.events import Event, StreamSchema
 from lockstep.events.characters import is_whole
 from lockstep.functions import json_documents
 from lockstep.functions.json_path import MissingError, Path, compile_path
 from lockstep.mapping.cloudevents.envelope import SPECVERSION, milliseconds
 from lockstep.mapping.contract import MappingError, Origin, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag, text_of
-from lockstep.mapping.reading import ABSENT, refusal, refused, row_of
+from lockstep.mapping.reading import ABSENT, UNMAPPABLE, PayloadReader, refusal, row_of
 from lockstep.siddhiql import ast
 
 PREFIXES: Final = ("ce-", "ce_", "cloudevents:", "cloudevents_")
@@ -25,7 +25,7 @@ _STRUCTURED: Final = "application/cloudevents"
 _FORM: Final = '{"specversion": "1.0", "id": …, "source": …, "type": …, "data": {…}}'
 
 
-class CloudEventsSource:
+class CloudEventsSource(PayloadReader):
     """Structured events, arrays of them (one chunk), or data with its attributes in the headers.
 
     Without `@attributes` the members of `data` are named like attributes and others are ignored;
@@ -40,11 +40,9 @@ class CloudEventsSource:
         }
         self.fails = flag(annotation, "fail.on.missing.attribute", True)
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        try:
-            elements = _elements(payload, properties or {})
-        except LockstepError as error:
-            return refused(error)
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
+        elements = _elements(payload, properties or {})
         reading = Reading()
         events: list[Event] = []
         origins: list[Origin] = []
@@ -52,7 +50,7 @@ class CloudEventsSource:
             try:
                 origin = _origin(element)
                 row = self._row(_with_data(element), properties)
-            except LockstepError as error:
+            except UNMAPPABLE as error:
                 wrong = refusal(error)
                 wrong.item = number
                 reading.refused.append(wrong)

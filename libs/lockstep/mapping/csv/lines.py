@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -12,6 +13,9 @@ from lockstep.siddhiql import ast
 
 UNFIT: Final = '"\r\n'
 """What no delimiter may have in it: quotes go around values, and lines end."""
+
+NUMBER: Final = re.compile("[0-9]{1,6}")
+"""Of a column."""
 
 
 def delimiter_in(text: str) -> str:
@@ -48,8 +52,9 @@ def line_of(values: Sequence[str], delimiter: str) -> str:
         alone = len(values) == 1
         return delimiter.join(_quoted(value, delimiter, alone) for value in values) + "\n"
     out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerow(values)
-    return out.getvalue()
+    # Quotes go around what has a character of the line's end in it, and readers end lines at both.
+    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(values)
+    return out.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _cut(text: str, delimiter: str) -> list[list[str]]:

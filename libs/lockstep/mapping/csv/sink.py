@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lockstep.events import Event, StreamSchema
-from lockstep.mapping.csv.lines import delimiter_of, line_of
+from lockstep.mapping.csv.lines import NUMBER, delimiter_of, line_of
 from lockstep.mapping.options import flag, invalid, nested
 from lockstep.mapping.templates import renderers
 from lockstep.siddhiql import ast
@@ -15,8 +15,8 @@ from lockstep.siddhiql import ast
 class CsvSink:
     """A line per event, each its own message unless `event.grouping.enabled`; null is `null`.
 
-    `@payload(a='2', …)` gives each attribute's column. With `header` the names are sent once, as a
-    message in front of the first event.
+    `@payload(a='2', …)` gives each attribute's column. With `header` the names come once, as a
+    message in front of the first event; a MessageWriter puts both into one.
     """
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
@@ -48,7 +48,7 @@ def _order(schema: StreamSchema, annotation: ast.Annotation) -> list[int]:
     by_column: dict[int, int] = {}
     for element in payload.elements:
         position = schema.index_of(element.key or "")
-        if position is None or not element.value.strip().isdigit():
+        if position is None or not NUMBER.fullmatch(element.value.strip()):
             raise invalid(payload, "@payload of csv is attribute='number of column'")
         if by_column.setdefault(int(element.value), position) != position:
             raise invalid(payload, f"two attributes share column {element.value}")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import csv
 from typing import Any, Final
 
-from lockstep.events import AttributeType, LockstepError, StreamSchema
+from lockstep.events import AttributeType, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties, Reading
-from lockstep.mapping.csv.lines import cut, delimiter_of, line_of
+from lockstep.mapping.csv.lines import NUMBER, cut, delimiter_of, line_of
 from lockstep.mapping.options import Column, columns, flag, invalid, text_of
-from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
+from lockstep.mapping.reading import ABSENT, PayloadReader, read_rows, row_of
 from lockstep.mapping.values import from_text
 from lockstep.siddhiql import ast
 
 NULL: Final = "null"
 
 
-class CsvSource:
+class CsvSource(PayloadReader):
     """One line a message, or with `event.grouping.enabled` any number of lines (one chunk).
 
     Columns stand in the order of the attributes, or where `@attributes` says (counted from 0). Too
@@ -36,15 +36,13 @@ class CsvSource:
             Column(attribute, str(at)) for at, attribute in enumerate(schema.attributes)
         ]
         for column in self.columns:
-            if not (column.is_transport or column.path.isdigit()):
+            if not (column.is_transport or NUMBER.fullmatch(column.path)):
                 raise invalid(annotation, f"{column.path!r} is no number of a column")
         self.places = {c.path: int(c.path) for c in self.columns if not c.is_transport}
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        try:
-            lines = self.lines(text_of(payload))
-        except LockstepError as error:
-            return refused(error)
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
+        lines = self.lines(text_of(payload))
         rest: list[list[str]] = []
         if not self.groups:
             lines, rest = lines[:1], lines[1:]

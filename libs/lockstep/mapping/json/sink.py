@@ -8,9 +8,9 @@ from typing import Any
 from lockstep.events import AttributeType, Event, LockstepError, StreamSchema
 from lockstep.functions import json_documents
 from lockstep.mapping.contract import MappingError
+from lockstep.mapping.numbers import as_json
 from lockstep.mapping.options import flag, nested
 from lockstep.mapping.templates import Template
-from lockstep.plan import java
 from lockstep.siddhiql import ast
 
 _UNDEFINED = "undefined"
@@ -71,11 +71,7 @@ class JsonSink:
         return f'{{"event":{{{",".join(parts)}}}}}'
 
     def _value(self, value: Any, single: bool) -> str:
-        if value is None:
-            return self._null
-        if isinstance(value, float):
-            return java.float_text(value, single)
-        return json_documents.text(value)
+        return self._null if value is None else as_json(value, single=single)
 
     def _enclosed(self, text: str) -> str:
         before = "".join(f"{{{json_documents.quoted(name)}:" for name in self._names)

@@ -8,13 +8,13 @@ from typing import Any
 from lockstep.events import Event, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag, nested
-from lockstep.mapping.reading import ABSENT, read_rows, row_of
-from lockstep.mapping.templates import value_template
+from lockstep.mapping.reading import ABSENT, PayloadReader, read_rows, row_of
+from lockstep.mapping.templates import renderers, value_template
 from lockstep.mapping.values import exact, lenient
 from lockstep.siddhiql import ast
 
 
-class KeyValueSource:
+class KeyValueSource(PayloadReader):
     """A map, or a list of maps (one chunk). Types must be exact unless `implicit.cast.enable`."""
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
@@ -23,7 +23,8 @@ class KeyValueSource:
         self.fails = flag(annotation, "fail.on.missing.attribute", True)
         self.convert = lenient if flag(annotation, "implicit.cast.enable", False) else exact
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
         items = payload if isinstance(payload, (list, tuple)) else [payload]
         return read_rows(items, lambda m: self._row(m, properties), now_ms, as_one_chunk=True)
 
@@ -45,6 +46,8 @@ class KeyValueSink:
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._names = schema.names
+        shown = renderers(schema, null="")
+        self._shown = dict(zip(schema.names, shown, strict=True))
         payload = nested(annotation, "payload")
         self._values = None
         if payload is not None:
@@ -52,9 +55,19 @@ class KeyValueSink:
                 (element.key or "null", value_template(element.value, schema, payload))
                 for element in payload.elements
             ]
+            self._shown = {
+                element.key or "null": shown[at]
+                for element in payload.elements
+                if (at := schema.index_of(element.value.strip())) is not None
+            }
 
     def write(self, events: Sequence[Event]) -> list[Any]:
         return [self._entries(event) for event in events]
+
+    def texts(self, event: Event) -> dict[str, str]:
+        """The map of an event for a form, which has texts alone; null is an empty one."""
+        entries = self._entries(event).items()
+        return {key: self._shown.get(key, str)(value) for key, value in entries}
 
     def _entries(self, event: Event) -> dict[str, Any]:
         if self._values is None:

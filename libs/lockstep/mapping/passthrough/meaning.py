@@ -7,16 +7,18 @@ from typing import Any
 
 from lockstep.events import Event, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties, Reading
+from lockstep.mapping.reading import PayloadReader
 from lockstep.siddhiql import ast
 
 
-class PassThroughSource:
+class PassThroughSource(PayloadReader):
     """Takes an Event, a row of values, or a list of either (one chunk)."""
 
     def __init__(self, schema: StreamSchema, annotation: ast.Annotation) -> None:
         self._schema = schema
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
         items = payload if self._is_group(payload) else [payload]
         reading = Reading()
         chunk = []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import EncodeError
 
 from lockstep.events import AttributeType, Event, LockstepError, StreamSchema
 from lockstep.mapping.contract import MappingError
@@ -19,7 +20,7 @@ from lockstep.schemas import Kind, Wanted
 from lockstep.siddhiql import ast
 
 # What Protobuf's library raises for values that do not fit a field; it has no class for them.
-_UNFIT: Final = (TypeError, ValueError, OverflowError, AttributeError, KeyError)
+_UNFIT: Final = (TypeError, ValueError, OverflowError, AttributeError, KeyError, EncodeError)
 
 
 class ProtobufSink:

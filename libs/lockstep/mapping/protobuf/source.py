@@ -17,7 +17,7 @@ from lockstep.mapping.options import Column, columns, flag, invalid
 from lockstep.mapping.protobuf.options import defined, no_schema, registered
 from lockstep.mapping.protobuf.types import ProtobufTypes, class_of, read_indexes
 from lockstep.mapping.protobuf.values import converted, document, field_of, has_required, is_safe
-from lockstep.mapping.reading import ABSENT, read_rows, row_of
+from lockstep.mapping.reading import ABSENT, PayloadReader, read_rows, row_of
 from lockstep.mapping.registered import HEAD, Registered, registry_of, schema_id_of
 from lockstep.mapping.values import lenient
 from lockstep.schemas import Kind, Wanted
@@ -27,7 +27,7 @@ _FIELDS: Final = re.compile(r"(?:\$\.)?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 Read = Callable[[Any], Any]
 
 
-class ProtobufSource:
+class ProtobufSource(PayloadReader):
     """A message is an event. Fields go to attributes of their names, others are left out; or by
     `@attributes`, whose paths lead into messages: `a.b`.
 
@@ -69,8 +69,8 @@ class ProtobufSource:
             except LockstepError as error:
                 raise invalid(annotation, error.message, error.hint) from error
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        """See the contract."""
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
         return read_rows(
             [payload], lambda body: self._row(body, properties), now_ms, as_one_chunk=True
         )

@@ -166,7 +166,7 @@ def _filled(field: FieldDescriptor, value: Any) -> Any:
     if inner.full_name in _DOCUMENTS:
         try:
             return json_format.ParseDict(value, GetMessageClass(inner)())
-        except (json_format.ParseError, TypeError, RecursionError) as error:
+        except (json_format.Error, TypeError, ValueError, RecursionError) as error:
             raise MappingError(f"{field.name!r}: {error}", where=field.name) from error
     return members(inner, value)
 
@@ -185,7 +185,10 @@ def _single(value: Any, field: FieldDescriptor) -> Any:
     if inner.full_name in _WRAPPERS:
         return finite(value.value)
     if inner.full_name in _DOCUMENTS:
-        return json_format.MessageToDict(value)
+        try:
+            return json_format.MessageToDict(value)
+        except (json_format.Error, ValueError) as error:
+            raise MappingError(f"{field.name!r}: {error}", where=field.name) from error
     return document(value)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lockstep.events import LockstepError, StreamSchema
+from lockstep.events import StreamSchema
 from lockstep.functions.java_regex import RegexError, compile_pattern
 from lockstep.functions.linear_regex import Pattern
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag, invalid, text_of
-from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
+from lockstep.mapping.reading import ABSENT, PayloadReader, read_rows, row_of
 from lockstep.operators.limits import LimitError
 from lockstep.siddhiql import ast
 
@@ -30,7 +30,7 @@ def newline_of(annotation: ast.Annotation) -> str:
     return (annotation.get("new.line.character") or "\n").replace("\\n", "\n").replace("\\r", "\r")
 
 
-class TextSource:
+class TextSource(PayloadReader):
     """Each attribute on its own line, `name:"text",` or `name:5,`; a group is read event by event.
 
     With `@attributes(a='A[1]', …)` the values are groups of the expressions `regex.A`, `regex.B`, …
@@ -58,12 +58,9 @@ class TextSource:
             raise invalid(annotation, f"{column.path!r} names no regex.X", "write 'A' or 'A[1]'")
         return match[1], int(match[2] or 1)
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        try:
-            text = text_of(payload)
-        except LockstepError as error:
-            return refused(error)
-        parts = self.events(text)
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
+        parts = self.events(text_of(payload))
         reading = read_rows(
             parts, lambda part: self._row(part, properties), now_ms, as_one_chunk=False
         )

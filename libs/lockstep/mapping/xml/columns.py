@@ -20,8 +20,11 @@ from lockstep.mapping.reading import ABSENT
 from lockstep.mapping.values import lenient
 from lockstep.mapping.xml.source import EVENT, XmlSource
 
-MAX_FORMS: Final = 256
+MAX_FORMS: Final = 32
 """Kinds of events that are kept ready."""
+
+MAX_NAMES: Final = 256
+"""Children of an event that an expression is made for, which takes the square of their number."""
 
 _NAME: Final = NAME.pattern
 _BLANKS: Final = "[ \t\r\n]*"
@@ -64,8 +67,11 @@ class XmlColumns(QuickReader):
             raise OddError("the root ends elsewhere")
         names = tuple(_TAG.findall(first[2]))
         places = {name: at for at, name in enumerate(names)}
-        if len(places) < len(names):
-            raise OddError("a name stands twice")
+        if len(places) < len(names) or len(names) > MAX_NAMES:
+            raise OddError("a name stands twice, or there are too many")
+        paths = {column.path for column in source.columns if not column.is_transport}
+        if not paths <= source.children & places.keys():
+            raise OddError("a path, or something is missing")
         found = _form(first[1], names).values(body[root.end() : -len(tail)])
         events = len(found[0])
         values: list[Values] = []
@@ -74,8 +80,6 @@ class XmlColumns(QuickReader):
             if column.is_transport:
                 values.append(constant(column.property_of(properties), events, wanted))
                 continue
-            if column.path not in source.children or column.path not in places:
-                raise OddError("a path, or something is missing")
             values.append(converted_column(list(found[places[column.path]]), wanted, lenient))
         return Columns(values, events, together=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from xml.sax.saxutils import escape
 
 from lockstep.events import Event, LockstepError, StreamSchema
@@ -15,6 +15,12 @@ from lockstep.mapping.templates import Template, renderers
 from lockstep.siddhiql import ast
 
 _TAG = re.compile(r"<?\s*([A-Za-z_][\w.:-]*)((?:\s[^<>]*)?)/?>?\s*")
+_UNFIT: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What is no character of XML 1.0."""
+
+_LINE_END: Final = {"\r": "&#13;"}
+"""Parsers would read it as a newline."""
+
 _NIL = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 
 
@@ -57,8 +63,20 @@ class XmlSink:
             if value is None:
                 parts.append(f'<{name} xsi:nil="true"/>')
             else:
-                parts.append(f"<{name}>{escape(shown(value))}</{name}>")
+                parts.append(f"<{name}>{_text(name, shown(value))}</{name}>")
         return f"<event>{''.join(parts)}</event>"
+
+
+def _text(name: str, text: str) -> str:
+    """As it stands in an element; MappingError for what XML cannot hold."""
+    unfit = _UNFIT.search(text)
+    if unfit is not None:
+        raise MappingError(
+            f"XML has no character {unfit[0]!r}",
+            where=name,
+            hint="leave it out: str:replaceAll(), or use another mapper",
+        )
+    return escape(text, _LINE_END)
 
 
 def _enclosing(text: str | None, annotation: ast.Annotation) -> tuple[str, str] | None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
-from lockstep.events import LockstepError, StreamSchema
+from lockstep.events import StreamSchema
 from lockstep.functions.map.meaning import parse_xml
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import NAME, Column, columns, flag, invalid, text_of
-from lockstep.mapping.reading import ABSENT, read_rows, refused, row_of
+from lockstep.mapping.reading import ABSENT, PayloadReader, read_rows, row_of
 from lockstep.siddhiql import ast
 
 _NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
 EVENT = "event"
 
 
-class XmlSource:
+class XmlSource(PayloadReader):
     """`<events><event><name>value</name>…</event>…</events>`, one chunk.
 
     With `@attributes` XPaths lead from an event's element to the values (`price`, `@id`, `a/b/@c`).
@@ -50,11 +50,9 @@ class XmlSource:
         except (SyntaxError, KeyError, TypeError) as error:
             raise invalid(annotation, f"{path!r} is no path: {error}") from error
 
-    def read(self, payload: Any, now_ms: int, properties: Properties | None = None) -> Reading:
-        try:
-            elements = self.events(parse_xml(text_of(payload)))
-        except LockstepError as error:
-            return refused(error)
+    def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
+        """See PayloadReader."""
+        elements = self.events(parse_xml(text_of(payload)))
         return read_rows(elements, lambda e: self._row(e, properties), now_ms, as_one_chunk=True)
 
     def events(self, root: ElementTree.Element) -> list[ElementTree.Element]:

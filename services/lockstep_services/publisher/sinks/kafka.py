@@ -121,6 +121,7 @@ class KafkaSink:
         except LockstepError:
             # Whether the transaction came through is asked of Kafka when the sink opens again.
             # After a refused record the client cannot go on either: the broker misses its number.
+            self._records.not_committed()
             await self.close()
             raise
         opened.sequence = self._reached = batch.up_to

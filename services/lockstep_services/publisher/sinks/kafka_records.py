@@ -54,6 +54,7 @@ class Records:
             ]
         except SiddhiQLError as error:
             raise SinkSetupError(error.message, where=binding.key, hint=error.hint) from error
+        self._owing: list[MessageWriter] = []
         first = self._destinations[0].options
         self.settings: ClientSettings = {
             "bootstrap.servers": first["bootstrap.servers"],
@@ -71,6 +72,7 @@ class Records:
 
     def of(self, rows: Sequence[OutputRow]) -> Iterator[Record | RefusedRow]:
         """All records in order; those of a call that was not committed may go elsewhere again."""
+        self._owing = [each.writer for each in self._destinations if each.writer.owes_header]
         active = [True] * len(self._destinations)
         for together, events in chunks(rows):
             by_event = {id(event): row for row, event in zip(together, events, strict=True)}
@@ -81,6 +83,11 @@ class Records:
                 for group in destination.writer.groups(part):
                     mine = [by_event[id(event)] for event in group]
                     yield from self._made(destination, mine, group)
+
+    def not_committed(self) -> None:
+        """What the last call has made is made again: the names of a table, too."""
+        for writer in self._owing:
+            writer.begin_file(is_empty=True)
 
     def _made(
         self, destination: _Destination, rows: Sequence[OutputRow], events: Sequence[Event]

@@ -128,10 +128,17 @@ class MessageLane:
 
     async def _one(self, rows: Sequence[OutputRow]) -> LockstepError | None:
         """None when the message has arrived, else why not."""
-        events = [event_of(row) for row in rows]
-        first = events[0]
         if self._sink.writes_files:
             self._writer.begin_file(is_empty=True)
+        has_header = self._writer.owes_header
+        trouble = await self._sent(rows)
+        if trouble is not None and has_header:
+            self._writer.begin_file(is_empty=True)  # the next one has it
+        return trouble
+
+    async def _sent(self, rows: Sequence[OutputRow]) -> LockstepError | None:
+        events = [event_of(row) for row in rows]
+        first = events[0]
         try:
             message = Message(
                 message_id(self._binding, rows),

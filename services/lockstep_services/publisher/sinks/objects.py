@@ -69,7 +69,7 @@ class ObjectsLane:
         for row in rows:
             try:
                 shares.setdefault(self._path_for(row), []).append(row)
-            except MessageRefusedError as error:
+            except (MappingError, MessageRefusedError) as error:
                 refused.append(RefusedRow(row, error.message))
         trouble: UnavailableError | None = None
         left = iter(shares.items())

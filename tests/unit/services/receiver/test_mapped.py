@@ -250,21 +250,20 @@ def test_messages_of_any_depth_are_refused(mapping: str, form: str, begin: str, 
         assert mapper.draft(body + b" " * 9_000, {}, None) is None
 
 
-class DeepMapper:
-    """Nothing is shallow enough for it."""
-
-    def read(self, payload: Any, now_ms: int, properties: Any = None) -> Any:
-        """Raises."""
-        raise RecursionError
-
-
-def test_what_no_mapper_can_follow_is_refused() -> None:
-    """With the limit."""
-    mapper = reader(PATHS)
-    mapper._mapper = DeepMapper()
-    with pytest.raises(MalformedBodyError, match="nested too deep") as refused:
-        mapper.read(b"{}", {})
-    assert refused.value.hint == "lists and objects may be nested 100 deep"
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        "@map(type='json', @attributes(n=\"$.i[?(@.t =~ /(?=(a+)+b).*/)].n\"))",
+        "@map(type='json', enclosing.element=\"$.i[?(@.t =~ /(?=(a+)+b).*/)]\")",
+    ],
+)
+def test_an_expression_of_too_many_steps_refuses_its_message(mapping: str) -> None:
+    """Large messages are left to whoever refuses."""
+    mapper = reader(mapping, "define stream S (n int);")
+    body = b'{"i":[{"n":1,"t":"%s"}]}' % (b"a" * 3_000)
+    with pytest.raises(MalformedBodyError):
+        mapper.read(body, {})
+    assert mapper.draft(body + b" " * 9_000, {}, None) is None
 
 
 def test_expressions_read_texts_of_a_limited_length() -> None:
