@@ -172,6 +172,26 @@ def test_the_first_claim_counts_until_its_time_is_over() -> None:
     assert (queue.messages, queue.held_bytes) == ({}, 0)
 
 
+def test_what_others_take_over_or_do_is_no_longer_ours_to_settle() -> None:
+    """It would take up room for ever: nobody acknowledges it here any more."""
+    queue = WorkQueue(b"me", redelivery_ms=100, window_ms=1_000)
+    for offset in range(4):
+        queue.take_message(Raw(offset, 0, b"", b"x"), None, is_past=False)
+    queue.take_note(Note(b"me", claims=queue.claimable(4, 0)), 0, 0)
+    assert len(queue.won(9)) == queue.given_messages == 4
+    queue.take_note(Note(b"you", claims=[(0, 2)]), 1, 100)
+    queue.take_note(Note(b"you", done=[1]), 2, 100)
+    assert queue.given_messages == 2
+    queue.settle(2)
+    queue.settle(2)
+    assert queue.given_messages == 1
+    # Ours once more: it counts again once it is given out again.
+    queue.take_note(Note(b"me", claims=[(3, 2)]), 3, 100)
+    assert queue.given_messages == 0
+    assert [(raw.offset, number) for raw, number in queue.won(9)] == [(3, 2)]
+    assert queue.given_messages == 1
+
+
 def test_a_message_with_a_known_id_is_not_given_out() -> None:
     """Also when the first one was done before this receiver came."""
     queue = WorkQueue(b"me", redelivery_ms=100, window_ms=1_000)

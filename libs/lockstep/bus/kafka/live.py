@@ -97,20 +97,32 @@ class Feed:
         self._tape.leave()
 
     async def _read(self) -> None:
+        trouble = ""
         while True:
             await self.room.wait()
             try:
                 raws = await self._tape.read(
                     self.place, max_records=_BATCH, max_bytes=_BATCH_BYTES, wait_ms=_WAIT_MS
                 )
-            except UnavailableError as error:
-                get_logger().debug("bus error", error=str(error))
+            except LockstepError as error:
+                # Of a refusal too: the operator may mend it, and nobody starts this again.
+                trouble = self._tell(error, trouble)
                 await self._world.clock.sleep_ms(_AGAIN_MS)
                 continue
+            trouble = ""
             if raws:
                 self._take(list(raws))
                 self.place = raws[-1].offset + 1
                 self._moved.set()
+
+    def _tell(self, error: LockstepError, before: str) -> str:
+        """What is wrong. One that does not pass by itself is said once."""
+        text = str(error)
+        if isinstance(error, UnavailableError):
+            get_logger().debug("bus error", error=text)
+        elif text != before:
+            get_logger().warning("nothing is heard", topic=self._tape.topic, error=text)
+        return text
 
 
 class Box:

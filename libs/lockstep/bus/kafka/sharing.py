@@ -65,6 +65,7 @@ class WorkQueue:
         self._mentioned: dict[int, int] = {}  # message: the first note about it
         self._claimed: dict[int, int] = {}  # our claims under way, and since when
         self._won: list[tuple[int, int]] = []
+        self._given: set[int] = set()  # what was given out and is still ours to settle
         self._ids: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
 
     def take_message(self, raw: Raw, own_id: bytes | None, *, is_past: bool) -> None:
@@ -84,6 +85,7 @@ class WorkQueue:
             before = self._holders.get(place)
             if place not in self._done and number == (before.number if before else 0) + 1:
                 self._holders[place] = Holder(number, note.member, now_ms)
+                self._given.discard(place)  # our earlier claim has run out
                 if note.member == self._member:
                     self._won.append((place, number))
         for place, number in note.freed:
@@ -93,6 +95,7 @@ class WorkQueue:
         for place in note.done:
             self._mentioned.setdefault(place, offset)
             self._done.add(place)
+            self._given.discard(place)  # whoever has done it
             self._holders.pop(place, None)
             message = self.messages.pop(place, None)
             self.held_bytes -= 0 if message is None else message.size_bytes
@@ -105,6 +108,7 @@ class WorkQueue:
             holder, message = self._holders.get(place), self.messages.get(place)
             if message is not None and holder is not None and holder.number == number:
                 found.append((message, number))
+                self._given.add(place)
         return found
 
     def claimable(self, max_messages: int, now_ms: int) -> list[tuple[int, int]]:
@@ -130,6 +134,15 @@ class WorkQueue:
             if place in self.messages and holder.since_ms != FREE
         ]
         return min(times) + self._redelivery_ms if times else None
+
+    @property
+    def given_messages(self) -> int:
+        """How many that were given out are still ours to settle."""
+        return len(self._given)
+
+    def settle(self, place: int) -> None:
+        """One that was given out is acknowledged."""
+        self._given.discard(place)
 
     def unclaim(self, claims: Iterable[tuple[int, int]]) -> None:
         """Our claims did not get through."""
