@@ -34,7 +34,8 @@ class AccountBook:
         self._looking = asyncio.Lock()
         self.directory = Directory()
         self.looked: list[Callable[[], None]] = []
-        """Called after each look: callers may not be what they were."""
+        """Called after each look, also one that reached no store: callers may not be what they
+        were, and tokens run out by the clock alone."""
 
     async def refresh(self) -> None:
         """Looks now; UnavailableError."""
@@ -47,6 +48,9 @@ class AccountBook:
         if self._read_ms is None or await self._accounts.revision() != self.directory.revision:
             self.directory = directory(*await self._accounts.read())
         self._read_ms = self._looked_ms
+        self._tell()
+
+    def _tell(self) -> None:
         for each in self.looked:
             each()
 
@@ -61,6 +65,7 @@ class AccountBook:
             await self.refresh()
         except UnavailableError as error:
             self._log.warning("cannot read users and tokens", error=str(error))
+            self._tell()
 
     async def run(self) -> None:
         """Looks for as long as the process lives."""

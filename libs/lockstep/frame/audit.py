@@ -10,7 +10,7 @@ from aiohttp import web
 
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
-from lockstep.rights.audit import AuditEntry
+from lockstep.rights.audit import NOBODY, AuditEntry, Strangers
 from lockstep.settings import RightsSettings
 from lockstep.store import Audit
 from lockstep.telemetry import Logger, Metrics
@@ -49,16 +49,30 @@ class AuditTrail:
         self._metrics = metrics
         self._log = log
         self._waiting: deque[AuditEntry] = deque()
+        self._strangers = Strangers()
 
     async def note(self, entry: AuditEntry, *, now: bool) -> None:
-        """`now`: it is in the store when this returns, if the store can be reached."""
+        """`now`: it is in the store when this returns, if the store can be reached. Of what
+        strangers were refused a part is noted one by one, and the rest counted in one entry."""
+        if entry.who == NOBODY:
+            self._add_left_out()
+            if not self._strangers.take(entry):
+                return
+        self._add(entry)
+        if now:
+            await self.flush()
+
+    def _add_left_out(self) -> None:
+        counted = self._strangers.told(self._clock.now_ms())
+        if counted is not None:
+            self._add(counted)
+
+    def _add(self, entry: AuditEntry) -> None:
         if len(self._waiting) >= self._max_waiting:
             self._metrics.count("lockstep_audit_lost_total")
             self._log.error("the audit log cannot be written", who=entry.who, route=entry.route)
             return
         self._waiting.append(entry)
-        if now:
-            await self.flush()
 
     async def flush(self) -> None:
         """Writes what waits, as far as the store takes it."""
@@ -79,4 +93,5 @@ class AuditTrail:
         """For refusals, of which there may be many."""
         while True:
             await self._clock.sleep_ms(EVERY_MS)
+            self._add_left_out()
             await self.flush()

@@ -41,12 +41,18 @@ def decoded(raw: bytes, kind: Any = Any) -> Any:
 
 async def read_body(request: web.Request, kind: Any, *, max_bytes: int | None = None) -> Any:
     """The request's JSON as `kind`; Problem 400 naming the field, 413 beyond `max_bytes`."""
+    if max_bytes is not None and (request.content_length or 0) > max_bytes:
+        raise _too_large(max_bytes)  # before it is read
     raw = await request.read()
     if max_bytes is not None and len(raw) > max_bytes:
-        raise Problem(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {max_bytes} bytes"
-        )
+        raise _too_large(max_bytes)
     return decoded(raw, kind)
+
+
+def _too_large(max_bytes: int) -> Problem:
+    return Problem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {max_bytes} bytes"
+    )
 
 
 def whole_number(text: str, limit: int) -> int | None:

@@ -18,7 +18,7 @@ from lockstep.frame.offload import Offload
 from lockstep.frame.openid import Provider
 from lockstep.frame.problems import Problem
 from lockstep.rights import Kind, Permission, Principal, administrator, check
-from lockstep.rights.accounts import id_of
+from lockstep.rights.accounts import MAX_NAME_CHARACTERS, id_of
 from lockstep.rights.attempts import Attempts
 from lockstep.rights.openid import is_signed
 from lockstep.rights.passwords import fits
@@ -26,6 +26,8 @@ from lockstep.settings import RightsSettings
 
 TOKEN_COOKIE: Final = "lockstep_token"
 BEARER_PROTOCOL: Final = "lockstep.bearer."
+FORWARDED_FOR: Final = "X-Forwarded-For"
+MAX_ADDRESS_CHARACTERS: Final = 60
 MAX_KEPT_PASSWORDS: Final = 1_000
 MAX_WAITING: Final = 20
 FROM_ALL: Final = 10
@@ -129,7 +131,7 @@ class Callers:
         if (shown := bearer_of(request)) is not None:
             found = await self.by_token(shown)
         elif kind.lower() == "basic":
-            found = await self._by_basic(given.strip(), request.remote or "")
+            found = await self._by_basic(given.strip(), self.address_of(request))
         else:
             found = await self.by_token(request.cookies.get(TOKEN_COOKIE, ""))
         return found
@@ -147,8 +149,10 @@ class Callers:
         identity = id_of(given)
         if identity is None and self._provider is not None and is_signed(given):
             found = await self._provider.person(given)
-            barred = self._book is not None and self._book.directory.bars(found)
-            return None if barred else found
+            if self._book is None:
+                return found
+            self._book.check_fresh()  # the person may have been deactivated
+            return None if self._book.directory.bars(found) else found
         if identity is None or self._book is None:
             return None
         if identity not in self._book.directory.tokens:
@@ -157,20 +161,33 @@ class Callers:
         return self._book.directory.by_token(given, self._clock.now_ms())
 
     async def by_password(self, name: str, password: str, address: str) -> Principal | None:
-        """The user, if that is the password."""
+        """The user, if that is the password. `address`: of who tries it, see `address_of`."""
         if self._book is None or self._passwords is None:
+            return None
+        if len(name) > MAX_NAME_CHARACTERS:  # of nobody, and nothing to remember it by
             return None
         if name not in self._book.directory.users:
             await self._book.look_again()
         self._book.check_fresh()
         return await self._passwords.principal(name, password, address)
 
+    def address_of(self, request: web.Request) -> str:
+        """Of who tries a password: who is connected, or for whom that one asks, which is believed
+        of a console: it shows the cluster's token. Else all people at a console would wait for
+        what one of them mistyped."""
+        told = request.headers.get(FORWARDED_FOR, "").partition(",")[0].strip()
+        if told and self._token and _same(bearer_of(request) or "", self._token):
+            return told[:MAX_ADDRESS_CHARACTERS]
+        return request.remote or ""
+
     def still(self, caller: Principal | None) -> Principal | None:
-        """What a caller who came in earlier is now; None: nobody any more."""
+        """What a caller who came in earlier is now; None: nobody any more. UnavailableError where
+        nobody has known for too long."""
         if caller is None or caller.kind is Kind.CLUSTER or self._book is None:
             return caller
         if caller.kind is Kind.ANYBODY:
             return None if self.are_asked else caller
+        self._book.check_fresh()
         return self._book.directory.still(caller, self._clock.now_ms())
 
     async def _by_basic(self, given: str, address: str) -> Principal | None:

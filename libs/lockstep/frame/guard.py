@@ -14,10 +14,11 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from lockstep.clock import Clock
-from lockstep.events import LockstepError
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.frame.addresses import is_loopback
 from lockstep.frame.audit import AuditTrail, added_note
 from lockstep.frame.callers import (
+    FORWARDED_FOR,
     TOKEN_COOKIE,
     Callers,
     bearer_of,
@@ -27,7 +28,7 @@ from lockstep.frame.callers import (
 )
 from lockstep.frame.problems import Problem, respond
 from lockstep.rights import Need, Principal, Scope, StrangerError, refusal
-from lockstep.rights.audit import AuditEntry, cut, is_told
+from lockstep.rights.audit import NOBODY, AuditEntry, cut, is_told
 from lockstep.rights.needs import KNOWN, OPEN
 from lockstep.settings import ServerSettings
 
@@ -156,10 +157,10 @@ class Guard:
     def _entry(self, request: web.Request, status: int) -> AuditEntry:
         caller = caller_of(request)
         resource = request.match_info.route.resource
-        forwarded = request.headers.get("X-Forwarded-For", "")
+        forwarded = request.headers.get(FORWARDED_FOR, "")
         return AuditEntry(
             at_ms=self._clock.now_ms(),
-            who="nobody" if caller is None else cut(str(caller)),
+            who=NOBODY if caller is None else cut(str(caller)),
             address=request.remote or "",
             forwarded=cut(forwarded),
             method=request.method,
@@ -177,10 +178,16 @@ class Guard:
         for task, one in list(self._under_way.items()):
             if task is asking:
                 continue
-            refused = refusal(self._callers.still(one.caller), one.need, one.app)
+            refused = self._refused_by_now(one)
             if refused is not None and task not in self._ended:
                 self._ended[task] = refused
                 task.cancel()
+
+    def _refused_by_now(self, one: _UnderWay) -> LockstepError | None:
+        try:
+            return refusal(self._callers.still(one.caller), one.need, one.app)
+        except UnavailableError as error:
+            return error
 
     def _need(self, request: web.Request) -> Need:
         resource = request.match_info.route.resource

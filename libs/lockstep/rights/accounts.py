@@ -17,6 +17,7 @@ from lockstep.rights.model import EVERYWHERE, Grant, Kind, Principal, Role
 
 PREFIX: Final = "lockstep"
 ID_CHARACTERS: Final = 12
+MAX_NAME_CHARACTERS: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,99}", re.ASCII)
 NAME_HINT: Final = "letters, digits and _ . @ + -, at most 100, a letter or digit first"
 Thing = TypeVar("Thing")

@@ -27,12 +27,17 @@ class Attempts:
         """Once more."""
         self._failures[key] = [*self._recent(key, now_ms), now_ms][-self._limit :]
         self._failures.move_to_end(key)
-        while len(self._failures) > MAX_KEYS:
+        while len(self._failures) > MAX_KEYS or self._is_oldest_over(now_ms):
             self._failures.popitem(last=False)
 
     def succeeded(self, key: str) -> None:
         """Whoever knows the password may have mistyped it before."""
         self._failures.pop(key, None)
+
+    def _is_oldest_over(self, now_ms: int) -> bool:
+        """The keys stand in the order of their last failures."""
+        oldest = next(iter(self._failures.values()), None)
+        return oldest is not None and now_ms - oldest[-1] >= self._within_ms
 
     def _recent(self, key: str, now_ms: int) -> list[int]:
         return [at for at in self._failures.get(key, ()) if now_ms - at < self._within_ms]

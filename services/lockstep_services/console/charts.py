@@ -26,6 +26,18 @@ def colours(*, is_dark: bool) -> Mapping[str, Any]:
     }
 
 
+def plain(data: Any) -> Any:
+    """Data without any object in it. NiceGUI makes code of each key in a chart's options that
+    begins with a colon, so none may come from rows: in the place of one stands None."""
+    match data:
+        case list() | tuple():
+            return [plain(one) for one in data]
+        case str() | int() | float():
+            return data
+        case _:
+            return None
+
+
 class Chart:
     """An ECharts panel; follows the theme."""
 
@@ -52,7 +64,7 @@ class Chart:
                 "trigger": "axis", "backgroundColor": look["panel"], "borderColor": look["line"],
                 "textStyle": {"color": look["ink"], "fontSize": 12}, "confine": True,
             },
-            **self._options(self._shown, look),
+            **self._options(plain(self._shown), look),
         }  # fmt: skip
         self._chart.options.clear()
         self._chart.options.update(options)

@@ -4,7 +4,7 @@ read. The services judge it."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from html import escape
 from http import HTTPStatus
@@ -18,7 +18,7 @@ from lockstep.cli.refusals import RefusedError
 from lockstep.events import LockstepError
 from lockstep.rights import StrangerError
 from lockstep.rights.openid import is_signed
-from lockstep_services.console.suite import Doors, Suite
+from lockstep_services.console.suite import Suite
 
 TOKEN_COOKIE: Final = "lockstep_console"
 MAX_TOKEN_CHARACTERS: Final = 4_096
@@ -44,9 +44,13 @@ def is_private(request: Request, own_url: str = "") -> bool:
 
 
 def add_to(
-    application: FastAPI, leave: Callable[[Request], Awaitable[Response]] | None = None
+    application: FastAPI,
+    leave: Callable[[Request], Awaitable[Response]] | None = None,
+    *,
+    cluster_token: str = "",
 ) -> None:
-    """The routes. `leave`: how who has signed in at the provider gets out there."""
+    """The routes. `leave`: how who has signed in at the provider gets out there. `cluster_token`:
+    with it coordinators believe from which browser a password comes."""
     page = partial(login_page, signs_in=leave is not None)
 
     @application.get("/login")
@@ -65,7 +69,9 @@ def add_to(
         doors = request.app.state.doors
         try:
             if not given:
-                given = await _session(doors, "/v1/login", user=user.strip(), password=password)
+                body = {"user": user.strip(), "password": password}
+                by = Suite(doors, cluster_token, browser=_address(request))
+                given = await _session(by, "/v1/login", body)
             elif not given.isascii() or not given.isprintable():
                 return HTMLResponse(page(target, "a token holds plain characters only"), 401)
             else:
@@ -88,10 +94,9 @@ def add_to(
         if password != again:
             return HTMLResponse(_invitation_page("the two passwords differ", invitation), 400)
         try:
-            given = await _session(
-                request.app.state.doors, "/v1/invitation", invitation=invitation.strip(),
-                password=password,
-            )  # fmt: skip
+            body = {"invitation": invitation.strip(), "password": password}
+            by = Suite(request.app.state.doors, None, browser=_address(request))
+            given = await _session(by, "/v1/invitation", body)
         except LockstepError as error:
             return refused(error, lambda says: _invitation_page(says, invitation))
         return _entered(request, "/", given)
@@ -110,10 +115,14 @@ def add_to(
         return response
 
 
-async def _session(doors: Doors, path: str, **body: str) -> str:
+async def _session(suite: Suite, path: str, body: Mapping[str, str]) -> str:
     """The token of a session that begins now. RefusedError, UnavailableError."""
-    answer = await Suite(doors, None).tell("POST", path, body)
+    answer = await suite.tell("POST", path, body)
     return str(answer["token"])
+
+
+def _address(request: Request) -> str:
+    return "" if request.client is None else request.client.host
 
 
 def _entered(request: Request, target: str, token: str) -> Response:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import signal
+import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -22,6 +24,7 @@ from lockstep.cli.addresses import find_addresses
 from lockstep.clock import Clock, SystemClock, SystemRandomness
 from lockstep.events import LockstepError
 from lockstep.frame import loop
+from lockstep.frame.lifecycle import STOP_SIGNALS
 from lockstep.frame.openid import provider_of
 from lockstep.frame.web import OpenDoorError, check_host
 from lockstep.settings import Settings, SettingsError, load_settings
@@ -37,6 +40,37 @@ from lockstep_services.console.suite import Doors
 EXIT_FAILED: Final = 1
 EXIT_SETTINGS: Final = 2
 PAGE_LIMIT_BYTES: Final = 4_194_304
+
+
+class _Server(uvicorn.Server):
+    """Ends in good order when it is asked to; uvicorn's own would end the process by the signal.
+    It says when it is there and when it ends, as the other services do."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """For as long as it serves."""
+        running = asyncio.get_running_loop()
+
+        def asked(number: signal.Signals) -> None:
+            get_logger().info("stopping", signal=number.name)
+            self.should_exit = True
+
+        for number in STOP_SIGNALS:
+            running.add_signal_handler(number, asked, number)
+        try:
+            yield
+        finally:
+            for number in STOP_SIGNALS:
+                running.remove_signal_handler(number)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Its door is open, and behind it all is there."""
+        await super().startup(sockets)
+        scheme = "http" if self.config.ssl is None else "https"
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        get_logger().info("listening", url=url)
+        get_logger().info("ready", url=url)
 
 
 def run() -> int:
@@ -74,7 +108,7 @@ async def serve(settings: Settings, clock: Clock) -> None:
         timeout_graceful_shutdown=1,
         ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
-    await uvicorn.Server(config).serve()
+    await _Server(config).serve()
 
 
 def built(settings: Settings, clock: Clock) -> FastAPI:
@@ -118,7 +152,8 @@ def built(settings: Settings, clock: Clock) -> FastAPI:
         signing = SignIn(provider, settings.oidc, SystemRandomness(), own_url)
         signing.add_to(application)
         leave = signing.left
-    login.add_to(application, leave)
+    cluster_token = settings.server.token.get_secret_value()
+    login.add_to(application, leave, cluster_token=cluster_token)
     folder = Path(str(resources.files("lockstep_services.console").joinpath("static")))
     application.mount("/assets", StaticFiles(directory=folder), name="assets")
     pages_application.add_exception_handler(404, _nothing)

@@ -13,6 +13,7 @@ import aiohttp
 
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.refusals import answer_of, unreached
+from lockstep.frame.callers import FORWARDED_FOR
 from lockstep.tls import calling
 
 TIMEOUT_S: Final = 60.0
@@ -44,11 +45,13 @@ class Doors:
 
 
 class Suite:
-    """What a person may ask of the suite."""
+    """What a person may ask of the suite. `browser`: the address for which the console asks."""
 
-    def __init__(self, doors: Doors, token: str | None) -> None:
+    def __init__(self, doors: Doors, token: str | None, *, browser: str = "") -> None:
         self._doors = doors
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if browser:
+            self._headers[FORWARDED_FOR] = browser
         self.token = token
 
     async def _call(

@@ -128,6 +128,12 @@ def _at(rows: Rows, name: str) -> int | None:
     return list(rows.names).index(name) if name in rows.names else None
 
 
+def _number(value: Any) -> int | float | None:
+    """A number as charts take it; None for all else. NiceGUI makes code of each key of a chart's
+    data that begins with a colon, and a row may hold an object with any keys."""
+    return value if isinstance(value, int | float) else None
+
+
 def series(widget: Widget, rows: Rows) -> list[tuple[str, list[list[Any]]]]:
     """Of a line: points of time and value, a series for each value of `by`; the latest ones."""
     value, by = _at(rows, widget.value), _at(rows, widget.by)
@@ -137,19 +143,19 @@ def series(widget: Widget, rows: Rows) -> list[tuple[str, list[list[Any]]]]:
     for number, row in enumerate(rows.rows):
         name = widget.value if by is None else str(row[by])
         when = rows.times[number] if rows.times else number
-        found.setdefault(name, []).append([when, row[value]])
+        found.setdefault(name, []).append([when, _number(row[value])])
     latest = sorted(found, key=lambda name: found[name][-1][0], reverse=True)[:MAX_SERIES]
     return [(name, found[name][-MAX_POINTS:]) for name in found if name in latest]
 
 
-def latest(widget: Widget, rows: Rows) -> list[tuple[str, Any]]:
-    """The last value for each value of `by`, sorted by name; of bars, pies and gauges."""
+def latest(widget: Widget, rows: Rows) -> list[tuple[str, int | float | None]]:
+    """The last value for each value of `by`, sorted by name; of bars and pies."""
     value, by = _at(rows, widget.value), _at(rows, widget.by)
     if value is None:
         return []
-    found: dict[str, Any] = {}
+    found: dict[str, int | float | None] = {}
     for row in rows.rows:
-        found[widget.value if by is None else str(row[by])] = row[value]
+        found[widget.value if by is None else str(row[by])] = _number(row[value])
     return sorted(found.items())[:MAX_BARS]
 
 
@@ -159,6 +165,11 @@ def number(widget: Widget, rows: Rows) -> Any:
     if value is None:
         return rows.total or len(rows.rows)
     return rows.rows[-1][value] if rows.rows else None
+
+
+def level(widget: Widget, rows: Rows) -> tuple[int | float | None, float, float]:
+    """Of a gauge: the last value, if it is a number, and the ends of the scale."""
+    return _number(number(widget, rows)), widget.low, widget.high
 
 
 def points(widget: Widget, rows: Rows) -> list[tuple[str, float, float]]:

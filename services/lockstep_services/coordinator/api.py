@@ -28,6 +28,7 @@ from lockstep_services.coordinator.pasts import FoundPast, PastWish
 from lockstep_services.coordinator.preview import preview
 from lockstep_services.coordinator.status import app_status, nodes_of
 from lockstep_services.coordinator.surveying import Survey
+from lockstep_services.coordinator.templates import refuse_instances
 from lockstep_services.coordinator.versions import who_asks
 
 COMMAND_TIMEOUT_MS = 20_000
@@ -110,6 +111,7 @@ class Api:
 
     async def _deploy(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Deploy)
+        refuse_instances(body.settings)
         may_deploy(request, await self._desired.plan(body.text))
         found = await self._desired.deploy(
             body.text, body.settings, body.parallel, past_wish(request, body.past),

@@ -28,6 +28,8 @@ from lockstep.rights.passwords import hashed
 from lockstep.settings import OidcSettings, RightsSettings
 
 MAX_SESSIONS = 20
+MAX_BODY_BYTES = 16_384
+"""Of what strangers send: names, passwords and invitations are short."""
 
 
 class _Login(msgspec.Struct):
@@ -82,8 +84,9 @@ class Logins:
         return web.json_response({"openid": offered if known.client_id else None})
 
     async def _log_in(self, request: web.Request) -> web.Response:
-        body: _Login = await read_body(request, _Login)
-        caller = await self._callers.by_password(body.user, body.password, request.remote or "")
+        body: _Login = await read_body(request, _Login, max_bytes=MAX_BODY_BYTES)
+        address = self._callers.address_of(request)
+        caller = await self._callers.by_password(body.user, body.password, address)
         if caller is None:
             raise Problem(HTTPStatus.UNAUTHORIZED, "no user has this name and this password")
         return await self._entered(body.user)
@@ -119,7 +122,7 @@ class Logins:
         return web.json_response({"user": caller.name})
 
     async def _accept(self, request: web.Request) -> web.Response:
-        body: _Invited = await read_body(request, _Invited)
+        body: _Invited = await read_body(request, _Invited, max_bytes=MAX_BODY_BYTES)
         await self._book.look_again()
         found = self._book.directory.token(body.invitation, self._clock.now_ms())
         if found is None or not found.invites or found.user is None:
@@ -137,10 +140,11 @@ class Logins:
 
     async def _change_password(self, request: web.Request) -> web.Response:
         caller = _caller(request)
-        body: _Password = await read_body(request, _Password)
+        body: _Password = await read_body(request, _Password, max_bytes=MAX_BODY_BYTES)
         if caller.kind is not Kind.USER:
             raise Problem(HTTPStatus.CONFLICT, f"{caller} has no password")
-        known = await self._callers.by_password(caller.name, body.old, request.remote or "")
+        address = self._callers.address_of(request)
+        known = await self._callers.by_password(caller.name, body.old, address)
         if known is None:
             raise Problem(HTTPStatus.FORBIDDEN, "this is not the password of today")
         await self.set_password(caller.name, body.new, kept=caller.token)

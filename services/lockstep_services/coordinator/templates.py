@@ -5,14 +5,16 @@ What an instance was made of stands in the settings of its deployment, and goes 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 from aiohttp import web
 
+from lockstep.events.typed import from_json
 from lockstep.frame import Offload, Problem
-from lockstep.frame.bodies import read_body
+from lockstep.frame.bodies import UNREADABLE, read_body
 from lockstep.frame.callers import may, require
 from lockstep.rights import Permission
 from lockstep.store import Deployment, Documents, HowDeployed
@@ -26,7 +28,7 @@ MAX_BYTES: Final = 262_144
 MAX_TEMPLATES: Final = 500
 MADE_OF: Final = "template"
 VALUES: Final = "template.values"
-"""Settings of an instance's deployment."""
+"""Settings of an instance's deployment; nobody else may give them."""
 
 
 class _Text(msgspec.Struct):
@@ -151,10 +153,29 @@ class Templates:
         for one in await self._desired.list():
             name = _made_of(one)
             if name is not None and may(request, Permission.VIEW, one.app):
-                values = msgspec.json.decode(one.settings.get(VALUES, "{}"))
+                values = _values(one)
                 instance = {"app": one.app, "values": values, "updated_ms": one.updated_ms}
                 found.setdefault(name, []).append(instance)
         return found
+
+
+def refuse_instances(settings: Mapping[str, str]) -> None:
+    """Problem 400 for settings that would make an instance of what is deployed as a text."""
+    given = sorted({MADE_OF, VALUES} & set(settings))
+    if given:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST, f"the setting '{given[0]}' belongs to instances of templates",
+            hint="leave it out, or start an instance: PUT /v1/templates/<template>/instances/<app>",
+        )  # fmt: skip
+
+
+def _values(deployment: Deployment) -> dict[str, Value]:
+    """Of an instance. None of one that releases before this let somebody write by hand."""
+    try:
+        found: dict[str, Value] = from_json(deployment.settings.get(VALUES, "{}"), dict[str, Value])
+    except UNREADABLE:
+        return {}
+    return found
 
 
 def _made_of(deployment: Deployment) -> str | None:

@@ -15,12 +15,14 @@ from lockstep_services.publisher.sinks.http import HttpSink
 
 
 class Guarded:
-    """Gives the tokens t1, t2 …; the first `past` are no more good. Not `open`: it gives none."""
+    """Gives the tokens t1, t2 …; the first `past` are no more good. Not `open`: it gives none.
+    `moved_to`: where it sends those who ask for one."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, str]] = []
         self.got: list[bytes] = []
         self.open = True
+        self.moved_to = ""
         self.never = False
         self.past = 0
         self.url = ""
@@ -40,6 +42,8 @@ class Guarded:
             await runner.cleanup()
 
     async def _give(self, request: web.Request) -> web.Response:
+        if self.moved_to:
+            return web.Response(status=307, headers={"Location": self.moved_to})
         if not self.open:
             return web.Response(status=503)
         assert request.headers["Authorization"] == encode_basic_auth("key", "secret")
@@ -110,3 +114,15 @@ async def test_no_token_is_tried_again_and_a_new_one_refused_is_the_end() -> Non
         await sink.send(message(1))
         assert guarded.got == [message(1).payload]
         await sink.close()
+
+
+async def test_the_clients_secret_does_not_follow_a_redirect() -> None:
+    """A token server that leads elsewhere gives no token; nothing is shown to the other one."""
+    guarded, other = Guarded(), Guarded()
+    async with guarded.serving(), other.serving():
+        guarded.moved_to = f"{other.url}/token"
+        sink = guarded.sink()
+        with pytest.raises(UnavailableError, match="gives no token: 307"):
+            await sink.send(message(1))
+        await sink.close()
+        assert other.asked == []

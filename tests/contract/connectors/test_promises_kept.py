@@ -17,7 +17,7 @@ from aiohttp import web
 from lockstep.clock import SystemClock
 from lockstep.connectors.file.source import FileSource
 from lockstep.siddhiql.catalogue import Delivery, Promise
-from lockstep.sinks import Message, Sink
+from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep.sources import Place
 from lockstep.testing.connectors import (
     Arrived,
@@ -38,16 +38,17 @@ POISON = message(0, payload=b'{"n":"never"}')
 
 
 class Hook:
-    """A web server that keeps what is posted to it, but poison."""
+    """A web server that keeps what is posted to it, but poison. `redirect`: its answer to all."""
 
     def __init__(self) -> None:
         self.url = f"http://127.0.0.1:{free_port()}/hook"
+        self.redirect: web.Response | None = None
         self._got: list[Arrived] = []
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
         server = web.Application()
-        server.router.add_post("/hook", self._take)
+        server.router.add_route("*", "/hook", self._take)
         self._runner = web.AppRunner(server, shutdown_timeout=0.1)
         await self._runner.setup()
         port = int(self.url.split(":")[2].split("/")[0])
@@ -62,6 +63,8 @@ class Hook:
 
     async def _take(self, request: web.Request) -> web.Response:
         payload = await request.read()
+        if self.redirect is not None:
+            return self.redirect
         if payload == POISON.payload:
             return web.Response(status=422)
         self._got.append(Arrived(payload, request.headers["Idempotency-Key"]))
@@ -78,6 +81,23 @@ async def test_the_http_sink_keeps_its_promise() -> None:
     )
     await hook.stop()
     assert (tally.sent, tally.lost, tally.refused, tally.identified) == (60, 0, 1, True)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_the_http_sink_follows_no_redirect(status: int) -> None:
+    """The message is refused with the new address: a redirect may turn it into a GET without it,
+    and would show its headers to another server."""
+    old, new = Hook(), Hook()
+    old.redirect = web.Response(status=status, headers={"Location": new.url})
+    await old.start()
+    await new.start()
+    sink = HttpSink({"publisher.url": old.url, "headers": "'X-Api-Key:secret'"})
+    with pytest.raises(MessageRefusedError, match=f"answered {status} and leads to '{new.url}'"):
+        await sink.send(message(1))
+    await sink.close()
+    assert list(await new.received()) == []
+    await old.stop()
+    await new.stop()
 
 
 async def test_the_file_source_keeps_its_promise(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from lockstep.clock import SystemClock
+from lockstep.clock import Clock, SystemClock, VirtualClock
+from lockstep.events import UnavailableError
 from lockstep.frame.accounts import AccountBook
 from lockstep.frame.callers import Callers
 from lockstep.frame.health import Readiness
@@ -28,9 +29,9 @@ ADMINISTRATOR = frozenset({Grant(Role.ADMINISTER)})
 NEEDS = {**ROUTES, ("POST", "/wait"): KNOWN, ("POST", "/stream"): KNOWN, ("GET", "/hello"): KNOWN}
 
 
-def book_of(store: MemoryStore) -> AccountBook:
+def book_of(store: MemoryStore, clock: Clock = CLOCK) -> AccountBook:
     """What one process knows."""
-    return AccountBook(store.accounts, CLOCK, load_settings({}).rights, get_logger())
+    return AccountBook(store.accounts, clock, load_settings({}).rights, get_logger())
 
 
 async def add(store: MemoryStore, thing: User | Token) -> None:
@@ -49,14 +50,14 @@ class Place:
 
 
 @contextlib.asynccontextmanager
-async def door_to(store: MemoryStore) -> AsyncIterator[Place]:
+async def door_to(store: MemoryStore, clock: Clock = CLOCK) -> AsyncIterator[Place]:
     """With routes that answer at once, never, and on and on."""
-    book, entered = book_of(store), asyncio.Event()
+    book, entered = book_of(store, clock), asyncio.Event()
     readiness = Readiness()
     readiness.open()
     door = Door(
-        load_settings({}).server, readiness, Metrics(), CLOCK, get_logger(),
-        max_body_bytes=1_000, needs=NEEDS, callers=Callers("", CLOCK, book),
+        load_settings({}).server, readiness, Metrics(), clock, get_logger(),
+        max_body_bytes=1_000, needs=NEEDS, callers=Callers("", clock, book),
     )  # fmt: skip
     book.looked.append(door.look_again)
 
@@ -118,6 +119,36 @@ async def test_an_answer_that_has_begun_breaks_off() -> None:
         await place.book.refresh()
         with pytest.raises(aiohttp.ClientPayloadError):
             await response.content.read()
+
+
+@pytest.mark.parametrize(("after_ms", "status"), [(60_000, 401), (600_001, 503)])
+async def test_a_store_that_is_away_keeps_nobody_in(after_ms: int, status: int) -> None:
+    """A token runs out by the clock; beyond `rights.stale_max_ms` nobody knows any more who may be
+    there."""
+    store, clock, given = MemoryStore(), VirtualClock(0), token_text("abc123", "secret")
+    expires_ms = 60_000 if status == 401 else 10**12
+    await add(store, User("ann", 1, grants=ADMINISTRATOR))
+    await add(store, Token("abc123", "wall", digest_of(given), 0, expires_ms, ADMINISTRATOR))
+    async with door_to(store, clock) as place, asyncio.TaskGroup() as tasks:
+        headers = {"Authorization": f"Bearer {given}"}
+
+        async def ask() -> tuple[int, str]:
+            async with place.session.post(f"{place.url}/wait", headers=headers) as response:
+                return response.status, (await response.json())["detail"]
+
+        async def away() -> int:
+            raise UnavailableError("the store is away")
+
+        asked = tasks.create_task(ask())
+        await place.entered.wait()
+        store.accounts.revision = away  # type: ignore[method-assign]
+        await place.book.begin()
+        assert not asked.done()
+        clock.set_ms(after_ms)
+        await place.book.begin()
+        found, said = await asked
+        assert found == status
+        assert "ended while it was under way" in said
 
 
 async def test_a_new_token_is_known_soon_after_a_strangers_question() -> None:

@@ -85,7 +85,7 @@ async def test_answers_come_in_by_their_status_with_what_the_request_held(
         assert await rows_of(cluster, app, "Gone", 1) == [("unknown", "no\nsuch thing")]
         found = sorted(await letters(cluster, app, 3))
         assert f"Call: sink Call.0.http-call: {url} answered 302" in found[0]
-        assert "no source of sink.id 'prices' takes this status" in found[0]
+        assert "which is not followed" in found[0]
         assert f"{url} answered 400: no\nsuch thing" in found[1]
         assert found[2].startswith("Price: ")
         assert "dear is no double" in found[2]

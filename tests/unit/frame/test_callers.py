@@ -1,4 +1,5 @@
-"""What callers show that is nothing: they are nobody, and nothing fails because of it."""
+"""What callers show that is nothing: they are nobody, and nothing fails because of it. Who came in
+does not stay because the store is away."""
 
 from __future__ import annotations
 
@@ -8,7 +9,17 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from lockstep.clock import VirtualClock
+from lockstep.events import UnavailableError
+from lockstep.frame.accounts import AccountBook
 from lockstep.frame.callers import Callers
+from lockstep.rights import Grant, Kind, Role, administrator
+from lockstep.rights.accounts import Change, Token, User, digest_of, token_text
+from lockstep.settings import load_settings
+from lockstep.store.memory import MemoryStore
+from lockstep.telemetry import get_logger
+
+ADMINISTRATOR = frozenset({Grant(Role.ADMINISTER)})
+SETTINGS = load_settings({}).rights
 
 
 @pytest.mark.parametrize(
@@ -22,3 +33,36 @@ async def test_credentials_that_cannot_be_read_are_wrong_ones(shown: str) -> Non
     callers = Callers("the-cluster-secret", VirtualClock())
     request = make_mocked_request("GET", "/", {"Authorization": shown})
     assert await callers.of(request) is None
+
+
+async def test_a_token_runs_out_while_the_store_is_away() -> None:
+    """Who looks after those who came in is called after each look that fails, too. In the end all
+    are out but the cluster: others may have been revoked meanwhile."""
+    clock, store = VirtualClock(0), MemoryStore()
+    book = AccountBook(store.accounts, clock, SETTINGS, get_logger())
+    callers = Callers("the-cluster-secret", clock, book)
+    tokens = {name: token_text(name, "secret") for name in ("short", "long")}
+    made = [
+        Token(name, name, digest_of(given), 0, 1_000 if name == "short" else 10**12, ADMINISTRATOR)
+        for name, given in tokens.items()
+    ]
+    await book.change(lambda _: Change([User("ann", 0, grants=ADMINISTRATOR), *made]))
+    short, long = [await callers.by_token(given) for given in tokens.values()]
+    assert short is not None
+    cluster = administrator(Kind.CLUSTER)
+    looks: list[int] = []
+    book.looked.append(lambda: looks.append(clock.now_ms()))
+
+    async def gone() -> int:
+        raise UnavailableError("the store is away")
+
+    store.accounts.revision = gone  # type: ignore[method-assign]
+    clock.set_ms(1_000)
+    await book.begin()
+    assert looks == [1_000]
+    assert [callers.still(one) for one in (short, long, cluster)] == [None, long, cluster]
+    clock.set_ms(SETTINGS.stale_max_ms + 1)
+    await book.begin()
+    assert callers.still(cluster) == cluster
+    with pytest.raises(UnavailableError, match="cannot be reached"):
+        callers.still(long)

@@ -156,6 +156,15 @@ def test_failures_of_many_names_are_not_kept_without_end() -> None:
     assert attempts.wait_ms("1", 1) > 0
 
 
+def test_failures_that_are_long_ago_are_forgotten() -> None:
+    """A name that somebody made up takes no room any more."""
+    attempts = Attempts(1, 100)
+    for number in range(50):
+        attempts.failed(str(number), number)
+    attempts.failed("49", 130)
+    assert list(attempts._failures) == [str(number) for number in (*range(31, 49), 49)]
+
+
 def test_accounts_that_were_stored_before_scim_are_read() -> None:
     """They are active, and no identity provider keeps them."""
     user = '{"name":"ann","created_ms":2,"password":"x","grants":[],"groups":["ops"]}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -85,6 +86,64 @@ async def test_guessing_ends_after_some_tries(doors: Doors) -> None:
     status, answer = await doors.ask(basic("root", PASSWORD), "GET", "/v1/apps")
     assert (status, answer["retry_after_ms"] > 0) == (429, True)
     assert (await doors.ask(ROOT, "GET", "/v1/apps"))[0] == 200
+
+
+async def test_who_asks_through_a_console_waits_for_its_own_browser_alone(doors: Doors) -> None:
+    """A console shows the cluster's token and says for whom it asks. Of anybody else that is not
+    believed, or one would guess from as many addresses as one can write."""
+    await add(doors, "root", role="administer", password=PASSWORD)
+
+    async def tried(password: str, browser: str, shown: str) -> int:
+        headers = {"X-Forwarded-For": browser, "Authorization": shown}
+        body = {"user": "root", "password": password}
+        url = f"{doors.url}/v1/login"
+        async with doors.session.post(url, json=body, headers=headers) as response:
+            return response.status
+
+    guessed = [await tried("guessed wrongly", "10.0.0.1, 10.0.0.9", ROOT) for _ in range(11)]
+    assert guessed == [401] * 10 + [429]
+    assert await tried(PASSWORD, "10.0.0.2", ROOT) == 200
+    strange = bearer("not-the-cluster-secret")
+    guessed = [await tried("guessed wrongly", f"10.0.1.{n}", strange) for n in range(11)]
+    assert guessed == [401] * 10 + [429]
+
+
+async def test_what_strangers_send_to_log_in_is_bounded(doors: Doors) -> None:
+    """Names that nobody can have are not remembered, and bodies have 16 KB."""
+    await add(doors, "root", role="administer", password=PASSWORD)
+    long = "x" * 101
+    for _ in range(11):
+        body = {"user": long, "password": "guessed wrongly"}
+        assert (await doors.ask(None, "POST", "/v1/login", body))[0] == 401
+        assert (await doors.ask(basic(long, "x"), "GET", "/v1/apps"))[0] == 401
+    session = await log_in(doors, "root")
+    large = "x" * 20_000
+    for shown, method, path, sent in (
+        (None, "POST", "/v1/login", {"user": large, "password": PASSWORD}),
+        (None, "POST", "/v1/invitation", {"invitation": large, "password": PASSWORD}),
+        (session, "PUT", "/v1/me/password", {"old": large, "new": PASSWORD}),
+    ):
+        status, answer = await doors.ask(shown, method, path, sent)
+        assert (status, answer["detail"]) == (413, "the body is larger than 16384 bytes")
+
+
+async def test_strangers_do_not_fill_the_audit_log(doors: Doors) -> None:
+    """Some of what they were refused is told one by one; whoever is known is always told."""
+    await add(doors, "root", role="administer", password=PASSWORD)
+    await add(doors, "ann", role="view", password=PASSWORD)
+    for number in range(40):
+        assert (await doors.ask(None, "GET", f"/v1/apps/{number}"))[0] == 401
+    ann = await log_in(doors, "ann")
+    for _ in range(20):
+        assert (await doors.ask(ann, "GET", "/v1/users"))[0] == 403
+    async with asyncio.timeout(30):
+        while True:
+            _, answer = await doors.ask(ROOT, "GET", "/v1/audit")
+            told = Counter(entry["who"] for entry in answer["entries"])
+            if told["user ann"] == 20:
+                break
+            await asyncio.sleep(0.05)
+    assert told["nobody"] == 10
 
 
 async def test_roles_of_users_and_groups_reach_as_far_as_they_say(doors: Doors) -> None:

@@ -87,7 +87,7 @@ def _drawn(view: View, widget: Widget) -> Callable[[Rows], None]:
             return lambda rows: pie.show(widgets.latest(widget, rows))
         case "gauge":
             gauge = charts.Gauge(view)
-            return lambda rows: gauge.show((widgets.number(widget, rows), widget.low, widget.high))
+            return lambda rows: gauge.show(widgets.level(widget, rows))
         case "map":
             plane = charts.Map(view)
             return lambda rows: plane.show(widgets.points(widget, rows))

@@ -38,11 +38,18 @@ class Answered:
     is_cut: bool
 
     def raise_if_bad(self) -> None:
-        """UnavailableError, MessageRefusedError; what is below 400 is good."""
+        """UnavailableError, MessageRefusedError; what is below 300 is good."""
         if self.status >= 500 or self.status in RETRYABLE:
             raise UnavailableError(str(self))
         if self.status >= 400:
             raise MessageRefusedError(str(self))
+        if self.status >= 300:
+            # Following it may lose the message (a 301 asks for a GET) and show headers elsewhere.
+            there = self.headers.get("Location", "")[:SHOWN_CHARACTERS]
+            raise MessageRefusedError(
+                f"{self.url} answered {self.status} and leads to '{there}', which is not followed",
+                hint="write the new address into 'publisher.url'",
+            )
 
     def __str__(self) -> str:
         shown = self.body[: SHOWN_CHARACTERS * 4].decode(errors="replace")[:SHOWN_CHARACTERS]
@@ -98,7 +105,7 @@ class Requests:
         assert self._session is not None
         try:
             async with self._session.request(
-                method, url, data=payload, headers=headers
+                method, url, data=payload, headers=headers, allow_redirects=False
             ) as response:
                 body = bytearray()
                 async for part in response.content.iter_any():

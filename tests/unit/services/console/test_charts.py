@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep_services.console.charts import MAX_LABELS, bar_names, colours
+from lockstep_services.console.charts import MAX_LABELS, bar_names, colours, plain
 
 LOOK = colours(is_dark=False)
 
@@ -35,3 +35,11 @@ def test_of_very_many_names_some_are_left_out() -> None:
     label = bar_names(LOOK, [str(number) for number in range(MAX_LABELS + 1)])["axisLabel"]
     assert "interval" not in label
     assert label["hideOverlap"] is True
+
+
+def test_no_object_of_a_row_reaches_the_options_of_a_chart() -> None:
+    """NiceGUI would run what stands behind a key that begins with a colon."""
+    code = {":x": "window.pwned = 1"}
+    assert plain(([("a", code), (code, 1)], "b", 1.5, None, [[code, True]])) == [
+        [["a", None], [None, 1]], "b", 1.5, None, [[None, True]],
+    ]  # fmt: skip

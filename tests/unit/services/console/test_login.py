@@ -26,16 +26,27 @@ async def suite() -> AsyncIterator[Asking]:
 
 
 @pytest.fixture
-async def door(suite: Asking) -> AsyncIterator[AsyncClient]:
+async def console(suite: Asking) -> AsyncIterator[FastAPI]:
     """The log-in of a console in front of it."""
-    application = FastAPI()
-    login.add_to(application)
+    found = FastAPI()
+    login.add_to(found, cluster_token=CLUSTER)
     doors = Doors.open(Addresses(suite.url, suite.url, suite.url))
-    application.state.doors = doors
-    transport = ASGITransport(app=application)
-    async with AsyncClient(transport=transport, base_url="https://console.test") as client:
-        yield client
+    found.state.doors = doors
+    yield found
     await doors.session.close()
+
+
+def browser(console: FastAPI, address: str) -> AsyncClient:
+    """At that address."""
+    transport = ASGITransport(app=console, client=(address, 4711))
+    return AsyncClient(transport=transport, base_url="https://console.test")
+
+
+@pytest.fixture
+async def door(console: FastAPI) -> AsyncIterator[AsyncClient]:
+    """A browser."""
+    async with browser(console, "10.0.0.1") as client:
+        yield client
 
 
 async def add(suite: Asking, user: str, role: str, **body: str) -> dict[str, str]:
@@ -88,6 +99,18 @@ async def test_who_guesses_is_told_to_wait(suite: Asking, door: AsyncClient) -> 
         for _ in range(11)
     ]
     assert statuses == [401] * 10 + [429]
+
+
+async def test_who_guesses_locks_nobody_else_out(
+    suite: Asking, console: FastAPI, door: AsyncClient
+) -> None:
+    """The console says from which browser a password comes: the others wait for nothing."""
+    await add(suite, "root", "administer", password=PASSWORD)
+    for _ in range(11):
+        await door.post("/login", data={"user": "root", "password": "wrong"})
+    async with browser(console, "10.0.0.2") as other:
+        entered = await other.post("/login", data={"user": "root", "password": PASSWORD})
+    assert entered.status_code == 303
 
 
 async def test_a_token_is_good_too_and_an_unknown_one_is_not(

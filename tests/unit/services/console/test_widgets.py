@@ -43,6 +43,23 @@ def test_each_kind_shows_the_newest() -> None:
     assert widgets.points(plane, place) == [("a", 13.5, 52.6)]
 
 
+CODE = {":x": "window.pwned = 1"}
+OBJECTS = Rows(["room", "it"], [["attic", CODE], ["hall", [CODE]], [CODE, 1.5]], [1, 2, 3])
+
+
+def test_objects_of_rows_reach_no_chart() -> None:
+    """NiceGUI would run what stands behind a colon, in the browser of whoever looks."""
+    widget = Widget(kind="pie", app="Hot", value="it", by="room")
+    by = str(CODE)
+    assert widgets.latest(widget, OBJECTS) == [("attic", None), ("hall", None), (by, 1.5)]
+    assert widgets.series(widget, OBJECTS) == [
+        ("attic", [[1, None]]), ("hall", [[2, None]]), (by, [[3, 1.5]]),
+    ]  # fmt: skip
+    assert widgets.level(widget, OBJECTS) == (1.5, 0.0, 100.0)
+    first = Rows(OBJECTS.names, OBJECTS.rows[:1])
+    assert widgets.level(widget, first) == (None, 0.0, 100.0)
+
+
 def test_a_dashboard_reads_back_and_others_are_refused() -> None:
     """Another format or widget is said, not guessed at."""
     board = Board(title="Rooms", widgets=[LINE])

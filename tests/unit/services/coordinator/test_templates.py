@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lockstep.cli.command import app as command
+from lockstep.store import Written
 from tests.unit.services.suite import CLUSTER, Doors, bearer, running
 
 TEXT = """-- template: Big ones
@@ -77,6 +79,36 @@ async def test_an_app_that_is_no_instance_is_let_be() -> None:
         assert (status, "no instance" in str(answer)) == (409, True), answer
         assert (await doors.ask(mary, "DELETE", path))[0] == 404
         assert (await doors.ask(ADMIN, "GET", "/v1/apps/Other"))[1]["text"] == OTHER
+
+
+async def test_who_deploys_a_text_cannot_make_it_an_instance() -> None:
+    """One made by hand, with values that nobody can read, would break everybody's list."""
+    async with running() as (doors, _):
+        await doors.ask(ADMIN, "PUT", ONE, {"text": TEXT})
+        dave = await _token(doors, "deploy", "Other")
+        for settings in ({"template": "Big ones"}, {"template.values": "{"}):
+            for method in ("POST", "PUT"):
+                body = {"text": OTHER, "settings": settings}
+                status, answer = await doors.ask(dave, method, "/v1/apps", body)
+                assert (status, "instances of templates" in answer["detail"]) == (400, True)
+        assert (await doors.ask(ADMIN, "GET", "/v1/apps/Other"))[0] == 404
+
+
+@pytest.mark.parametrize("values", ["{", "5", '{"a": [1]}', "[" * 5_000])
+async def test_an_instance_that_was_made_by_hand_breaks_no_list(values: str) -> None:
+    """Earlier releases took such settings: it is listed without values."""
+    async with running("coordinator") as (doors, process):
+        await doors.ask(ADMIN, "PUT", ONE, {"text": TEXT})
+        await doors.ask(ADMIN, "PUT", "/v1/apps", {"text": OTHER})
+        deployments = process._world.store.deployments
+        (known,) = await deployments.list()
+        settings = {"template": "Big ones", "template.values": values}
+        byhand = replace(known, life=known.life.next, settings=settings)
+        assert isinstance(await deployments.put(byhand, epoch=2**62), Written)
+        status, answer = await doors.ask(ADMIN, "GET", "/v1/templates")
+        assert status == 200, answer
+        (found,) = answer["templates"]
+        assert [(one["app"], one["values"]) for one in found["instances"]] == [("Other", {})]
 
 
 @pytest.mark.parametrize(

@@ -86,11 +86,12 @@ async def test_an_answer_bears_its_requests_identity_and_what_its_source_takes()
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", "no source of sink.id 'c' takes"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://y/\r\nContent-Length: 0\r\n\r\n",
+         "leads to 'http://y/', which is not followed"),
         (b"HTTP/1.1 422 No\r\nContent-Length: 3\r\n\r\nbad", "answered 422: bad"),
         (b"HTTP/1.1 200 Fine\r\n\r\n" + b"x" * LIMIT_BYTES, "answered with more than 28672 bytes"),
     ],
-)
+)  # fmt: skip
 async def test_answers_that_nobody_takes_refuse_the_row(answer: bytes, why: str) -> None:
     """It goes where on.error says."""
     with pytest.raises(MessageRefusedError, match=why):
