@@ -73,6 +73,8 @@ WAYS: Final = (
     Way("a template", "PUT", "/v1/templates/Code", {"text": TEMPLATE}, is_all=True),
     Way("a script in Python", "POST", "/v1/batch",
         {"scripts": [{"file": "coded.py", "text": SCRIPT}], "dry_run": True}, is_all=True),
+    Way("a script in SQL", "POST", "/v1/batch",
+        {"scripts": [{"file": "coded.sql", "text": "select 1"}], "dry_run": True}, is_all=True),
 )  # fmt: skip
 
 

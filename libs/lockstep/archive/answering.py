@@ -40,14 +40,20 @@ def answered(question: Question) -> Answer:
     """Blocking."""
     try:
         rows = _rows(question)
+        found = rows.slice(0, question.rows)
+        columns = [_values(column) for column in found.columns]
     except LockstepError as error:
         return Answer(error=str(error), retryable=error.retryable)
     except (DeltaError, pa.ArrowException, OSError, ValueError) as error:
         return Answer(error=one_line(error))
-    found = rows.slice(0, question.rows)
-    values = [[_plain(value) for value in row.values()] for row in _lists(found)]
+    values = [list(row) for row in zip(*columns, strict=True)]
     types = [str(one) for one in found.schema.types]
     return Answer(found.column_names, types, values, more=len(rows) > question.rows)
+
+
+def encoded(question: Question) -> bytes:
+    """The answer as it goes out. Blocking."""
+    return msgspec.json.encode(answered(question), enc_hook=str)
 
 
 def _rows(question: Question) -> pa.Table:
@@ -110,13 +116,24 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _lists(table: pa.Table) -> Iterator[dict[str, Any]]:
-    names = [str(number) for number in range(table.num_columns)]  # two columns may have one name
-    yield from table.rename_columns(names).to_pylist()
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Times to the microsecond: finer ones Python does not have."""
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
+    try:
+        found = column.to_pylist()
+    except (OverflowError, ValueError):
+        found = [_value(one) for one in column]
+    return [one.hex() if isinstance(one, bytes) else one for one in found]
 
 
-def _plain(value: Any) -> Any:
-    return value.hex() if isinstance(value, bytes) else value
+def _value(one: pa.Scalar) -> Any:
+    """Also a time of a sender that Python cannot hold: as Arrow writes it."""
+    try:
+        return one.as_py()
+    except (OverflowError, ValueError):
+        return one.cast(pa.string()).as_py()
 
 
 def limited_to(memory_bytes: int, cpu_s: int) -> None:
@@ -135,10 +152,11 @@ def main() -> None:
     question = from_json(sys.stdin.buffer.read(), Question)
     limited_to(question.memory_bytes, question.cpu_s)
     try:
-        answer = answered(question)
+        answer = encoded(question)
     except MemoryError:
-        answer = Answer(error="the query needs more memory than it may have here")
-    end_with(msgspec.json.encode(answer))
+        said = "the query needs more memory than it may have here"
+        answer = msgspec.json.encode(Answer(error=said))
+    end_with(answer)
 
 
 def end_with(answer: bytes) -> NoReturn:

@@ -8,7 +8,7 @@ import contextlib
 import os
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from typing import Final
 
 import msgspec
@@ -20,6 +20,7 @@ from lockstep.events.typed import from_json
 from lockstep.settings import ArchiveSettings
 
 PASSED_ON: Final = ("PATH", "LANG", "LC_ALL", "HOME", "PYTHONPATH", "VIRTUAL_ENV", "TZ")
+READ_BYTES: Final = 65_536
 AWS: Final = "AWS_"
 """Where no keys are in the settings, the machine's own count."""
 
@@ -67,7 +68,7 @@ async def in_process(module: str, question: bytes, settings: ArchiveSettings) ->
     )  # fmt: skip
     try:
         async with asyncio.timeout(within_s):
-            out, _ = await process.communicate(question)
+            out = await _told(process, question, settings.query_bytes)
     except TimeoutError as error:
         raise AskedTooMuchError(
             f"the query took more than {within_s:g} s",
@@ -77,7 +78,7 @@ async def in_process(module: str, question: bytes, settings: ArchiveSettings) ->
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            await process.communicate()  # what is left in the pipe, or it would not be closed
     if process.returncode:
         raise AskedTooMuchError(
             f"the query was ended ({_ended(process.returncode)})",
@@ -85,6 +86,26 @@ async def in_process(module: str, question: bytes, settings: ArchiveSettings) ->
             "archive query` has Spark",
         )
     return out
+
+
+async def _told(process: Process, question: bytes, most_bytes: int) -> bytes:
+    """What it answers before it ends. AskedTooMuchError for more than so many bytes."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(ConnectionError):  # ended before it has read all: its code says why
+        process.stdin.write(question)
+        await process.stdin.drain()
+    process.stdin.close()
+    out = bytearray()
+    while part := await process.stdout.read(READ_BYTES):
+        out += part
+        if len(out) > most_bytes:
+            raise AskedTooMuchError(
+                f"the answer has more than {most_bytes} bytes (archive.query_bytes)",
+                hint="fewer rows or columns, or `lockstep archive query`",
+            )
+    await process.wait()
+    return bytes(out)
 
 
 def _ended(code: int) -> str:

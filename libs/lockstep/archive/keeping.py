@@ -18,6 +18,7 @@ from lockstep.archive.events_in import InputRows, day_of
 from lockstep.archive.place import Place
 from lockstep.archive.rows_out import OutputRows
 from lockstep.archive.tables import HOUR_MS, Table, folders_below
+from lockstep.events import UnavailableError
 
 COUNTED_BY: Final = {naming.INPUT: "position", naming.OUTPUT: "sequence"}
 """How the records of each log are numbered, in `records`."""
@@ -159,9 +160,18 @@ def keep_up(
     keep_ms: int,
 ) -> Iterator[Upkeep]:
     """Forgets what is over age, makes large files of small ones, removes files nobody needs: of one
-    table after another, with each step. Nothing is done before the first."""
+    table after another, with each step. Nothing is done before the first. UnavailableError of the
+    first table where it failed, behind the last one."""
     named = [(retention_ms(name.stream), table) for name, table in side.tables()]
+    failed: UnavailableError | None = None
     for age_ms, table in [*named, (longest_ms, side.records)]:
-        gone = 0 if age_ms is None else table.expire(day_of(now_ms - age_ms))
-        made = table.compact(file_bytes)
-        yield Upkeep(gone, made, table.sweep(keep_ms, strays=keep_ms >= HOUR_MS))
+        done = Upkeep()
+        try:
+            gone = 0 if age_ms is None else table.expire(day_of(now_ms - age_ms))
+            made = table.compact(file_bytes)
+            done = Upkeep(gone, made, table.sweep(keep_ms, strays=keep_ms >= HOUR_MS))
+        except UnavailableError as error:
+            failed = failed or error
+        yield done
+    if failed is not None:
+        raise failed

@@ -41,15 +41,21 @@ def listed(place: Place, app: str | None = None) -> Iterator[Listed]:
 
 def _listed(side: SideArchive) -> Iterator[Listed]:
     for name, table in side.tables():
-        yield _line(side, name.stream, table, naming.POSITION, naming.TIMESTAMP)
-    if side.records.version() is not None:
-        yield _line(side, "", side.records, COUNTED_BY[side.side], "clock_ms")
+        found = _line(side, name.stream, table, naming.POSITION, naming.TIMESTAMP)
+        if found is not None:
+            yield found
+    found = _line(side, "", side.records, COUNTED_BY[side.side], "clock_ms")
+    if found is not None:
+        yield found
 
 
-def _line(side: SideArchive, stream: str, table: Table, column: str, time: str) -> Listed:
-    rows, size_bytes = table.sizes()
-    first, last = table.bounds(column) or (None, None)
-    from_ms, to_ms = table.bounds(time) or (None, None)
+def _line(side: SideArchive, stream: str, table: Table, column: str, time: str) -> Listed | None:
+    figures = table.figures()
+    if figures is None:  # a folder, and no table yet
+        return None
+    rows, size_bytes = figures.sizes()
+    first, last = figures.bounds(column) or (None, None)
+    from_ms, to_ms = figures.bounds(time) or (None, None)
     logs = side.logs
     return Listed(
         logs.app, logs.since_ms, side.side, stream, rows, size_bytes, first, last, from_ms, to_ms,

@@ -71,10 +71,11 @@ class InputReader:
         self._place = place
         self._side = SideArchive(place, logs, naming.INPUT)
         if pinned is None:
-            # `records` last: what it has, the others have.
-            found = {name.path: table.version() for name, table in self._side.tables()}
+            # `records` first: writers write it last, so the others have what it has. What they
+            # have beyond it stands behind `bounds`.
             records = self._side.records
-            found[records.path] = records.version()
+            found = {records.path: records.version()}
+            found |= {name.path: table.version() for name, table in self._side.tables()}
             pinned = Pinned({path: one for path, one in found.items() if one is not None})
         self.pinned = pinned
         self._datasets: dict[str, ds.Dataset | None] = {}
@@ -109,11 +110,12 @@ class InputReader:
             found = _extremes(records, "position", pc.field("clock_ms") >= time_ms)
             return None if found is None else found[0]
         firsts: list[Position] = []
+        known = pc.field(naming.POSITION) <= self.bounds().up_to
         for name, _ in self._side.tables():
             dataset = self._dataset(name.path)
             if dataset is not None:
                 later = pc.field(naming.TIMESTAMP) >= time_ms
-                found = _extremes(dataset, naming.POSITION, later)
+                found = _extremes(dataset, naming.POSITION, later & known)
                 firsts += [] if found is None else [found[0]]
         return min(firsts, default=None)
 
@@ -285,9 +287,11 @@ def _extremes(dataset: ds.Dataset, column: str, where: Any) -> tuple[int, int] |
 
 
 def lives_of(place: Place, app: str) -> list[naming.Logs]:
-    """The logs of an app that were archived, the newest last."""
+    """The logs of an app that were archived, the newest last. Folders of other names are somebody
+    else's."""
     found = folders_below(place, naming.folder_name(app))
-    return [naming.Logs(app, int(one)) for one in sorted(found, key=int)]
+    numbers = [int(one) for one in found if one.isascii() and one.isdecimal()]
+    return [naming.Logs(app, one) for one in sorted(numbers)]
 
 
 def apps_of(place: Place) -> list[str]:

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -206,29 +207,18 @@ class Table:
             with _told(self.address):
                 yield from dataset.to_batches(columns=columns, filter=where)
 
+    def figures(self) -> Figures | None:
+        """What its files' statistics say; None where there is no table."""
+        table = self.opened()
+        if table is None:
+            return None
+        with _told(self.address):
+            return Figures(pa.table(table.get_add_actions(flatten=True)))
+
     def sizes(self) -> tuple[int, int]:
         """How many rows and bytes there are."""
-        table = self.opened()
-        if table is None:
-            return 0, 0
-        with _told(self.address):
-            added = pa.table(table.get_add_actions(flatten=True))
-        counts = added.column("num_records").to_pylist()
-        return sum(one or 0 for one in counts), sum(added.column("size_bytes").to_pylist())
-
-    def bounds(self, column: str) -> tuple[int, int] | None:
-        """The least and greatest value of a column, as the files' statistics have it."""
-        table = self.opened()
-        if table is None:
-            return None
-        with _told(self.address):
-            added = pa.table(table.get_add_actions(flatten=True))
-        low, high = f"min.{column}", f"max.{column}"
-        if low not in added.column_names:
-            return None
-        lows = [one for one in added.column(low).to_pylist() if one is not None]
-        highs = [one for one in added.column(high).to_pylist() if one is not None]
-        return (min(lows), max(highs)) if lows and highs else None
+        found = self.figures()
+        return (0, 0) if found is None else found.sizes()
 
     # --- keeping -------------------------------------------------------------------------------
 
@@ -301,6 +291,27 @@ class Table:
                     full=strays,
                 )
             )
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Statistics of the files of a table, a row for each."""
+
+    files: pa.Table
+
+    def sizes(self) -> tuple[int, int]:
+        """How many rows and bytes there are."""
+        counts = self.files.column("num_records").to_pylist()
+        return sum(one or 0 for one in counts), sum(self.files.column("size_bytes").to_pylist())
+
+    def bounds(self, column: str) -> tuple[int, int] | None:
+        """The least and greatest value of a column."""
+        low, high = f"min.{column}", f"max.{column}"
+        if low not in self.files.column_names:
+            return None
+        lows = [one for one in self.files.column(low).to_pylist() if one is not None]
+        highs = [one for one in self.files.column(high).to_pylist() if one is not None]
+        return (min(lows), max(highs)) if lows and highs else None
 
 
 def _remember_for(table: DeltaTable, hours: int) -> None:

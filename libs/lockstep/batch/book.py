@@ -102,7 +102,7 @@ class ScriptBook:
             there = await self._entries.get(SCRIPT, header.name, 0)
             now_ms = self._clock.now_ms()
             if there is None:
-                await self._check_room()
+                await self.check_room([header.name])
                 before, revision = None, 0
             else:
                 before, revision = read_entry(there, Script), there.revision
@@ -119,10 +119,14 @@ class ScriptBook:
                 return Deployed(script, created=before is None, changed=True)
         raise contended()
 
-    async def _check_room(self) -> None:
-        if len(await self.scripts()) >= self._settings.max_scripts:
+    async def check_room(self, names: Sequence[str]) -> None:
+        """NotPossibleError where there is no room for those that are new."""
+        there = {one.name for one in await self.scripts()}
+        new = set(names) - there
+        if new and len(there) + len(new) > self._settings.max_scripts:
             raise NotPossibleError(
-                f"there are {self._settings.max_scripts} scripts already",
+                f"there are {len(there)} scripts already, and with {len(new)} more there would be "
+                f"more than {self._settings.max_scripts}",
                 hint="remove some, or raise batch.max_scripts",
             )
 

@@ -44,6 +44,11 @@ def rows_of(task: Task, batch: Batch) -> pa.Table:
         raise NoRowsError(
             f"it gives more than {task.max_rows} rows", hint="fewer, or raise batch.max_rows"
         )
+    if found.nbytes > task.max_bytes:
+        raise NoRowsError(
+            f"its rows are more than {task.max_bytes} bytes",
+            hint="fewer or shorter ones, or raise batch.max_bytes",
+        )
     if not found.column_names:
         raise NoRowsError("it gives rows without a column")
     return found

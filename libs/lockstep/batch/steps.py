@@ -51,12 +51,13 @@ def planned(script: Script, header: Header, now_ms: int, most: int) -> Planned:
 
 def startable(runs: Iterable[Run], now_ms: int) -> list[Run]:
     """Of open runs those that may begin or go on: of each script the oldest, when its time is
-    there. The others wait for it, as what is new to them begins where it ends."""
+    there. The others wait for it, as what is new to them begins where it ends. A run by hand may be
+    due ahead of `now_ms`, by the clock of a coordinator: an earlier one may still be planned."""
     oldest: dict[str, Run] = {}
     for one in runs:
         if one.script not in oldest or one.due_ms < oldest[one.script].due_ms:
             oldest[one.script] = one
-    found = [one for one in oldest.values() if one.not_before_ms <= now_ms]
+    found = [one for one in oldest.values() if max(one.due_ms, one.not_before_ms) <= now_ms]
     return sorted(found, key=lambda one: (one.due_ms, one.script))
 
 

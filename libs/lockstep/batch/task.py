@@ -19,3 +19,4 @@ class Task(msgspec.Struct):
     up_to: dict[str, int]
     result: str
     max_rows: int
+    max_bytes: int

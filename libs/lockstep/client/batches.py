@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,9 +72,21 @@ def line_of(stream: str, event: Any, timestamp_ms: int | None) -> bytes:
 def encoded(value: Any, stream: str) -> bytes:
     """JSON; UnwritableEventError."""
     try:
-        return msgspec.json.encode(value)
+        body = msgspec.json.encode(value)
+        # What is not finite is written as null, which would be another event.
+        if b"null" in body and _has_no_number(msgspec.to_builtins(value)):
+            raise UnwritableEventError("JSON has no NaN and no infinity", where=stream)
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
         raise UnwritableEventError(str(error), where=stream) from error
+    return body
+
+
+def _has_no_number(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_no_number, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_no_number, value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 class Waiting:

@@ -191,13 +191,14 @@ def main() -> None:
     pa.set_cpu_count(THREADS)
     pa.set_io_thread_count(THREADS)
     try:
-        answer = recalled(question)
+        answer = msgspec.json.encode(recalled(question), enc_hook=str)
     except MemoryError:
-        answer = OnDemandAnswer(
+        refused = OnDemandAnswer(
             error="the query needs more memory than it may have here", user_error=True,
             hint="a shorter 'within', or `lockstep archive query`, which has Spark",
         )  # fmt: skip
-    end_with(msgspec.json.encode(answer, enc_hook=str))
+        answer = msgspec.json.encode(refused)
+    end_with(answer)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ _OPERATE_SOME: Final = Need(Scope.SOMEWHERE, Permission.OPERATE)
 _DEPLOY_SOME: Final = Need(Scope.SOMEWHERE, Permission.DEPLOY)
 _VIEW_ALL: Final = Need(Scope.EVERYWHERE, Permission.VIEW)
 _DEPLOY_ALL: Final = Need(Scope.EVERYWHERE, Permission.DEPLOY)
+_CODE_ALL: Final = Need(Scope.EVERYWHERE, Permission.CODE)
 _OPERATE_ALL: Final = Need(Scope.EVERYWHERE, Permission.OPERATE)
 _ADMINISTER_SOME: Final = Need(Scope.SOMEWHERE, Permission.ADMINISTER)
 _ADMINISTER: Final = Need(Scope.EVERYWHERE, Permission.ADMINISTER)
@@ -68,9 +69,10 @@ COORDINATOR: Final[Mapping[Place, Need]] = {
     ("GET", "/v1/apps/{app}/archive"): _VIEW,
     ("POST", "/v1/apps/{app}/archive/query"): _VIEW,  # it reads, and sees that app alone
     ("POST", "/v1/apps/{app}/archive/erase"): _OPERATE,
-    # Scripts read what all apps have archived. One in Python: the right to deploy code, too.
+    # Scripts read what all apps have archived, and are code of an author: Spark SQL, too, reads
+    # files and starts programs.
     ("GET", "/v1/batch"): _VIEW_ALL,
-    ("POST", "/v1/batch"): _DEPLOY_ALL,
+    ("POST", "/v1/batch"): _CODE_ALL,
     ("GET", "/v1/batch/{script}"): _VIEW_ALL,
     ("DELETE", "/v1/batch/{script}"): _DEPLOY_ALL,
     ("GET", "/v1/batch/{script}/versions/{number}"): _VIEW_ALL,
@@ -237,7 +239,7 @@ COMMANDS: Final[Mapping[str, Need | None]] = {
     "nats-users": _ALONE,
     "backtest": _ALONE,
     "archive": _VIEW,  # its tables are files, for whoever may read them; erasing: operate
-    "batch": _VIEW_ALL,  # to run, pause, cancel: operate; to deploy, remove: deploy
+    "batch": _VIEW_ALL,  # to run, pause, cancel: operate; to deploy: code; to remove: deploy
     "deploy": _DEPLOY_SOME,
     "undeploy": _DEPLOY,
     "cancel": _DEPLOY,

@@ -225,6 +225,7 @@ class ArchiveSettings(Section):
     backtests_keep_ms: Milliseconds
     max_queries: Count
     query_rows: Count
+    query_bytes: Annotated[int, Field(ge=1_048_576)]  # any error has to fit
     query_timeout_ms: Milliseconds
     query_memory_bytes: Annotated[int, Field(ge=1_073_741_824)]  # code and its heaps are mapped
     s3_endpoint: str
@@ -252,6 +253,7 @@ class BatchSettings(Section):
     versions_to_keep: Count
     log_lines: Count
     max_rows: Count
+    max_bytes: Bytes
     parse_timeout_ms: Milliseconds
 
 

@@ -15,7 +15,7 @@ from lockstep.archive.listing import listed
 from lockstep.archive.place import Place, place_of_settings
 from lockstep.control import Erasure
 from lockstep.events import UnavailableError
-from lockstep.frame import Context, Problem
+from lockstep.frame import Context, Problem, ThreadOffload
 from lockstep.frame.audit import add_to_note
 from lockstep.frame.bodies import read_body
 from lockstep.frame.turns import Turns
@@ -33,19 +33,25 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ArchiveRoutes:
-    """Handlers. Each query is asked by a process of its own, on this machine."""
+    """Handlers. Each query is asked by a process of its own, on this machine. Lists and erasing
+    have a thread of their own: many tables, or a store that is slow, hold up nothing else."""
 
     def __init__(self, context: Context, desired: DesiredState) -> None:
         self._settings = context.settings.archive
-        self._offload = context.offload
-        self._erasing = ArchiveErasing(context, desired)
+        self._offload = ThreadOffload("archive")
+        self._erasing = ArchiveErasing(context, desired, self._offload)
         self._turns = Turns(self._settings.max_queries)
+        self._lists = Turns(self._settings.max_queries)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
         router.add_get("/v1/apps/{app}/archive", self._list)
         router.add_post("/v1/apps/{app}/archive/query", self._query)
         router.add_post("/v1/apps/{app}/archive/erase", self._erase)
+
+    def close(self) -> None:
+        """What is under way ends by itself."""
+        self._offload.close()
 
     @property
     def _place(self) -> Place:
@@ -59,7 +65,8 @@ class ArchiveRoutes:
 
     async def _list(self, request: web.Request) -> web.Response:
         app, place = request.match_info["app"], self._place
-        found = await self._offload.run(lambda: [asdict(one) for one in listed(place, app)])
+        work = self._offload.run(lambda: [asdict(one) for one in listed(place, app)])
+        found = await self._lists.ask(request, work)
         for one in found:
             del one["table"]  # where the files are is nobody's business out there
         return web.json_response({"app": app, "tables": found})

@@ -16,16 +16,13 @@ import msgspec
 from aiohttp import web
 
 from lockstep.batch.book import Deployed, NotPossibleError, ScriptBook, UnknownScriptError
-from lockstep.batch.checking import Given, Misreading, checked, language_of, misread_elsewhere
-from lockstep.batch.header import Language
+from lockstep.batch.checking import Given, Misreading, checked, misread_elsewhere
 from lockstep.batch.model import Run, Script, Version
 from lockstep.batch.run_book import RunBook
 from lockstep.clock import Clock
 from lockstep.events import LockstepError
 from lockstep.frame import Problem
 from lockstep.frame.bodies import read_body, whole_number
-from lockstep.frame.callers import require
-from lockstep.rights import Permission
 from lockstep.settings import Settings
 from lockstep.store import BatchEntries
 from lockstep.telemetry import Logger
@@ -84,8 +81,6 @@ class BatchRoutes:
         if not 0 < len(body.scripts) <= MAX_SCRIPTS_AT_ONCE:
             raise Problem(HTTPStatus.BAD_REQUEST, f"1 to {MAX_SCRIPTS_AT_ONCE} scripts at once")
         given = [Given(one.file, one.text) for one in body.scripts]
-        if any(language_of(one.file) is Language.PYTHON for one in given):
-            require(request, Permission.CODE)
         if not self._has_archive:
             raise Problem(
                 HTTPStatus.CONFLICT, "there is no archive, so scripts have nothing to read",
@@ -95,15 +90,16 @@ class BatchRoutes:
             found = await checked(given, self._misread)
         for one in found:
             self._scripts.check(one.header, one.text)
-        if body.dry_run:
-            return web.json_response({"scripts": [{"script": one.header.name} for one in found]})
-        done = []
-        for one in found:
-            try:
-                deployed = await self._scripts.deploy(one.header, one.text)
-            except NotPossibleError as error:
-                raise _conflict(error) from error
-            done.append(await self._taken(deployed))
+        try:
+            await self._scripts.check_room([one.header.name for one in found])
+            if body.dry_run:
+                names = [one.header.name for one in found]
+                return web.json_response({"scripts": [{"script": name} for name in names]})
+            done = [
+                await self._taken(await self._scripts.deploy(one.header, one.text)) for one in found
+            ]
+        except NotPossibleError as error:
+            raise _conflict(error) from error
         return web.json_response({"scripts": done})
 
     async def _taken(self, deployed: Deployed) -> dict[str, Any]:

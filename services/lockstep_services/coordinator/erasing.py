@@ -13,7 +13,7 @@ from lockstep.archive.place import Place
 from lockstep.control import Erased, Erasure, erasure_subject
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.events.typed import from_json
-from lockstep.frame import Context
+from lockstep.frame import Context, Offload
 from lockstep.leader import Held
 from lockstep_services.coordinator.desired import DesiredState
 
@@ -24,10 +24,10 @@ class ArchiveErasing:
     """Of any app. Who erases has to be the only one who appends: for an app that is not deployed
     this takes the lease that a publisher would need."""
 
-    def __init__(self, context: Context, desired: DesiredState) -> None:
+    def __init__(self, context: Context, desired: DesiredState, offload: Offload) -> None:
         self._topics = context.world.bus.topics
         self._leases = context.leases
-        self._offload = context.offload
+        self._offload = offload
         self._desired = desired
         self._deployments = context.world.store.deployments
 

@@ -121,7 +121,8 @@ class Coordinator:
         FigureRoutes(world.store, clock, settings, context.offload).add_to(context.router)
         _documents(context, desired, self._forwarder)
         ErrorStore(world.bus, desired).add_to(context.router)
-        ArchiveRoutes(context, desired).add_to(context.router)
+        self._archive = ArchiveRoutes(context, desired)
+        self._archive.add_to(context.router)
         BatchRoutes(world.store.batch, clock, context.settings, log).add_to(context.router)
         self._audit = _people(context)
         context.describe(DESCRIBED)
@@ -165,6 +166,7 @@ class Coordinator:
         await self._beating.farewell()
         await self._forwarder.close()
         await self._node_logs.close()
+        self._archive.close()
 
 
 def _listening(context: Context) -> tuple[HeartbeatWatch, Takeovers]:

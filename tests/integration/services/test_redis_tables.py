@@ -154,6 +154,20 @@ async def test_a_publisher_that_was_replaced_writes_nothing(
     assert sorted(await kept(redis)) == ["ann:eu", "bob:eu"]
 
 
+async def test_a_cursor_is_exact_at_any_size(connections: RedisConnections, redis: Any) -> None:
+    """A scheduled script's holds a due time and the number of a part: more than 53 bits."""
+    binding = SinkBinding("batch:daily", SCHEMA, "Large.0.redis")
+    table = RedisTable(binding, TABLE, KEY, connections)
+    at = await table.take_over()
+    for minute in range(3):
+        up_to = ((1_764_400_000_000 + minute * 60_000) << 20) + 1
+        row = ("ann", "eu", minute, None, None, None, None)
+        await table.transact(rows_of(row), at, up_to)
+        at = await table.take_over()
+        assert at == up_to
+    assert (await kept(redis))["ann:eu"]["orders"] == "2"
+
+
 async def test_a_server_that_is_away_and_one_that_lets_nobody_in(
     servers: EmbeddedServers, connections: RedisConnections
 ) -> None:

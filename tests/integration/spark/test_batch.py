@@ -72,7 +72,7 @@ def clicks(tmp_path: Path, spark_env: None) -> Clicks:
 
 def task(text: str, language: Language = Language.SQL) -> Task:
     """As the publisher tells it."""
-    return Task("s", language, text, 60_000, 0, {}, {}, "", 1_000)
+    return Task("s", language, text, 60_000, 0, {}, {}, "", 1_000, 10**8)
 
 
 def test_each_archived_row_is_new_to_exactly_one_run(clicks: Clicks) -> None:

@@ -90,11 +90,14 @@ def test_asking(place: Place) -> None:
     assert len(answered(history, "select * from Out", "Doubles", 7)) == 7
 
 
-def test_what_cannot_be_asked(place: Place) -> None:
-    """Errors say what is wrong, and leave nothing where the asker is."""
+def test_what_cannot_be_asked(place: Place, capfd: pytest.CaptureFixture[str]) -> None:
+    """Errors say what is wrong, once, and leave nothing where the asker is."""
     history = History(place, SETTINGS)
     with pytest.raises(QueryRefusedError, match="Nowhere"):
         answered(history, "select * from Nowhere", None, 1)
+    assert "Nowhere" not in capfd.readouterr().err
+    with pytest.raises(QueryRefusedError, match="yntax error at or near 'selec'"):
+        answered(history, "selec * from In", None, 1)
     with pytest.raises(HistoryError, match="no stream 'Nowhere'"):
         history.stream("Doubles", "Nowhere")
     assert not Path("spark-warehouse").exists()

@@ -6,9 +6,10 @@ import asyncio
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from lockstep.archive.answering import answered
+from lockstep.archive.answering import answered, encoded
 from lockstep.archive.asking import AskedTooMuchError, ask
 from lockstep.archive.events_in import rows_of
 from lockstep.archive.keeping import SideArchive
@@ -47,9 +48,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return place
 
 
+def question(place: Place, sql: str, rows: int = 10) -> Question:
+    """Of the app Rooms."""
+    return Question(place.folder, {}, "Rooms", sql, rows, 0, 0)
+
+
 def asked(place: Place, sql: str, rows: int = 10) -> Answer:
     """In this process, so without its limits."""
-    return answered(Question(place.folder, {}, "Rooms", sql, rows, 0, 0))
+    return answered(question(place, sql, rows))
 
 
 def test_it_answers(place: Place) -> None:
@@ -61,6 +67,38 @@ def test_it_answers(place: Place) -> None:
     found = asked(place, "select v from Reading__in order by v desc -- the last ones", 3)
     assert (found.rows, found.more) == ([[3], [2], [1]], True)
     assert asked(place, "select count(*) from Reading where _time >= '2023-11-14'").rows == [[4]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "value"),
+    [
+        ("select to_timestamp_nanos(1700000000000000123)", "2023-11-14T22:13:20"),
+        ("select arrow_cast(1700000000000000123, 'Timestamp(Nanosecond, Some(\"UTC\"))')",
+         "2023-11-14T22:13:20Z"),
+        ("select to_timestamp_millis(9000000000000000)", "<value out of range: 9000000000000000>"),
+        ("select x'00ff'", "00ff"),
+        ("select [to_timestamp_nanos(1700000000000000000)]", ["2023-11-14 22:13:20"]),
+    ],
+)  # fmt: skip
+def test_values_that_python_does_not_have(place: Place, sql: str, value: object) -> None:
+    """Times finer than a microsecond, or far beyond its calendar: an answer all the same."""
+    answer = msgspec.json.decode(encoded(question(place, f"{sql} as found")))
+    assert answer["rows"] == [[value]]
+
+
+def test_a_time_that_nobody_can_hold_spoils_no_other(tmp_path: Path) -> None:
+    """A sender gave its own time in microseconds."""
+    far = Place(str(tmp_path))
+    for at, time_ms in enumerate((TIME_MS, TIME_MS * 1_000_000), 1):
+        event = InputEvent(time_ms, ("r", at))
+        record = EventsRecord("Reading", TIME_MS, ((event,),), has_timestamps=True)
+        entry = EncodedEntry(at, encode_record(record, {"Reading": SCHEMA}))
+        SideArchive(far, Logs("Rooms", 7), INPUT).write(rows_of([entry]))
+    sql = "select v, _time from Reading order by v"
+    found = msgspec.json.decode(encoded(question(far, sql)))
+    assert found["rows"] == [
+        [1, "2023-11-14T22:13:20"], [2, f"<value out of range: {TIME_MS * 1_000_000}>"],
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -99,6 +137,19 @@ async def test_a_process_of_its_own(place: Place) -> None:
     assert answer.rows == [[3]]
     with pytest.raises(AskedTooMuchError, match="Nowhere"):
         await ask(place, "Rooms", "select * from Nowhere", 10, SETTINGS)
+
+
+LARGE = "select repeat('x', 200000) as x from generate_series(1, 10)"
+
+
+@pytest.mark.processes
+async def test_an_answer_has_a_limit_of_bytes() -> None:
+    """Who asked takes no more, and the process is ended."""
+    settings = SETTINGS.model_copy(update={"query_bytes": 1_048_576})
+    place = Place("/nowhere")
+    with pytest.raises(AskedTooMuchError, match=r"1048576 bytes \(archive.query_bytes"):
+        await ask(place, "Rooms", LARGE, 10, settings)
+    assert len((await ask(place, "Rooms", LARGE, 5, settings)).rows) == 5
 
 
 @pytest.mark.processes

@@ -7,15 +7,18 @@ import shutil
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from lockstep.archive.erasing import erase
 from lockstep.archive.events_in import rows_of
 from lockstep.archive.keeping import SideArchive, Upkeep, keep_up
+from lockstep.archive.listing import listed
 from lockstep.archive.naming import INPUT, OUTPUT, Logs, column_names, folder_name, name_of
 from lockstep.archive.place import Place
-from lockstep.archive.reading import InputReader, Span
+from lockstep.archive.reading import InputReader, Span, lives_of
 from lockstep.archive.rows_out import MERGED, OutputRows, Published, published_rows
+from lockstep.archive.tables import Table
 from lockstep.events import (
     Attribute,
     AttributeType,
@@ -104,6 +107,33 @@ def test_a_reader_keeps_its_version(tmp_path: Path) -> None:
     side.write(rows_of([EncodedEntry(13, encode_record(TickRecord(1)))]))
     back = [one for part in reader.slices(reader.bounds()) for one in part]
     assert len(back) == 12
+
+
+def test_what_is_archived_while_a_reader_is_made_is_not_taken_for_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writers write the streams first and `records` last. A reader looks at `records` first."""
+    found = entries()
+    side = SideArchive(Place(str(tmp_path)), LOGS, INPUT)
+    batches = [found[:4], found[4:8], found[8:]]
+    side.write(rows_of(batches.pop(0)))
+    version = Table.version
+
+    def and_then_a_batch(table: Table) -> int | None:
+        seen = version(table)
+        if batches:
+            side.write(rows_of(batches.pop(0)))
+        return seen
+
+    monkeypatch.setattr(Table, "version", and_then_a_batch)
+    reader = InputReader(side.place, LOGS)
+    assert not batches
+    assert reader.bounds() == Span(0, 4)
+    back = [one for part in reader.slices(reader.bounds()) for one in part]
+    assert [(one.entry.position, one.missing) for one in back] == [(at, 0) for at in range(1, 5)]
+    later_ms = 1_700_000_000_000 + DAY_MS
+    assert reader.first_at(later_ms, is_playback=True) is None
+    assert reader.first_at(later_ms - DAY_MS, is_playback=True) == 1
 
 
 def test_nothing_is_written_twice(tmp_path: Path) -> None:
@@ -218,6 +248,32 @@ def test_days_over_age_go(tmp_path: Path) -> None:
     assert len(counted(side)) == 12
     sum(keep_up(side, lambda _: DAY_MS, DAY_MS, now_ms, file_bytes=1_000_000, keep_ms=0), Upkeep())
     assert len(counted(side)) == 8
+
+
+def test_a_table_that_cannot_be_read_keeps_no_other_from_being_looked_after(
+    tmp_path: Path,
+) -> None:
+    """It is told in the end."""
+    side = archived(tmp_path, entries())
+    broken = side.table("Broken", "i-1")
+    broken.append(pa.table({"day": ["2023-11-14"], "_position": [1], "_row": [0]}), "t", 1)
+    for commit in Path(broken.address, "_delta_log").glob("*.json"):
+        commit.write_text("{")
+    done: list[Upkeep] = []
+    with pytest.raises(UnavailableError, match="Broken"):
+        done.extend(keep_up(side, lambda _: None, None, 0, file_bytes=1_000_000, keep_ms=0))
+    assert len(done) == 3
+    assert sorted(bool(one.compacted) for one in done) == [False, True, True]
+
+
+def test_folders_of_other_names_are_no_lives(tmp_path: Path) -> None:
+    """Somebody has kept a copy beside them."""
+    side = archived(tmp_path, entries())
+    folder = tmp_path / folder_name(LOGS.app)
+    for name in ("77.bak", "old", "\u0667"):
+        (folder / name).mkdir()
+    assert lives_of(side.place, LOGS.app) == [LOGS]
+    assert {one.since_ms for one in listed(side.place)} == {77}
 
 
 def test_a_merged_log_that_is_cut_otherwise(tmp_path: Path) -> None:

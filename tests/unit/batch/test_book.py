@@ -264,8 +264,11 @@ async def test_limits_of_the_settings() -> None:
     with pytest.raises(ScriptError) as caught:
         await desk.book.deploy(header(text), text)
     assert len(caught.value.errors) == 3
+    with pytest.raises(NotPossibleError, match="0 scripts already, and with 2 more"):
+        await desk.book.check_room(["s", "other"])
     await desk.book.deploy(header(), TEXT)
-    with pytest.raises(NotPossibleError, match="1 scripts already"):
+    await desk.book.check_room(["s"])
+    with pytest.raises(NotPossibleError, match="1 scripts already, and with 1 more"):
         await desk.book.deploy(header(TEXT, "other"), TEXT)
 
 

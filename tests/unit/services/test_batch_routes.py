@@ -91,15 +91,30 @@ async def test_of_files_that_cannot_all_be_taken_none_is(doors: Doors) -> None:
     assert (await doors.ask(ROOT, "GET", "/v1/batch"))[1] == {"scripts": []}
 
 
+async def test_of_files_for_which_there_is_no_room_none_is_taken() -> None:
+    """Nor would it be in a dry run. A script that is there takes no room."""
+    async with running("coordinator", LOCKSTEP_BATCH__MAX_SCRIPTS="1") as (doors, _):
+        both = (("one.py", PYTHON), ("two.py", PYTHON))
+        for dry_run in (True, False):
+            status, answer = await deploy(doors, *both, dry_run=dry_run)
+            assert (status, "with 2 more" in answer["detail"]) == (409, True), answer
+            assert (await doors.ask(ROOT, "GET", "/v1/batch"))[1] == {"scripts": []}
+        for text in (PYTHON, PYTHON + "\n"):
+            assert (await deploy(doors, ("one.py", text)))[0] == 200
+
+
 async def test_who_may_do_what(doors: Doors) -> None:
-    """Python takes the right to deploy code; running takes less than deploying, and looking less
-    still. All of it stands in the audit log, refusals too."""
+    """Scripts take the right to deploy code, those in SQL too: a query can start programs. Running
+    takes less than deploying, and looking less still. All of it stands in the audit log, refusals
+    too."""
     viewer, operator = await role(doors, "view"), await role(doors, "operate")
     deployer, coder = await role(doors, "deploy"), await role(doors, "code")
-    status, answer = await deploy(doors, ("one.py", PYTHON), who=deployer)
-    assert (status, "deploy code" in answer["detail"]) == (403, True)
+    query = "select transform(x) using 'id' as (said string) from values (1) as t(x)"
     bad = ("a.sql", "-- retries: x\nselect 1")
-    assert (await deploy(doors, bad, who=deployer))[0] == 400
+    for one in (("one.py", PYTHON), ("one.sql", query), bad):
+        status, answer = await deploy(doors, one, who=deployer)
+        assert (status, "deploy code" in answer["detail"]) == (403, True)
+    assert (await deploy(doors, bad, who=coder))[0] == 400
     assert (await deploy(doors, bad, who=operator))[0] == 403
     assert (await deploy(doors, ("one.py", PYTHON), who=coder))[0] == 200
     for verb in ("run", "cancel", "pause", "resume"):

@@ -158,7 +158,11 @@ class Archiver:
             side, self._retention_ms, self._archiving.longest_ms, now_ms,
             file_bytes=settings.file_bytes, keep_ms=settings.keep_replaced_ms,
         )  # fmt: skip
-        done = await in_turn(tables, self._offload, self._context.clock, self._keeper)
+        try:
+            done = await in_turn(tables, self._offload, self._context.clock, self._keeper)
+        except UnavailableError as error:  # tables of other sides may be well
+            self._log.warning("the archive is looked after later", error=str(error))
+            return True
         if done is not None and (done.expired or done.compacted or done.swept):
             self._log.info(
                 "archive looked after", side=side.side, since_ms=side.logs.since_ms,

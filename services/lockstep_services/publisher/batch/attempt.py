@@ -117,11 +117,17 @@ class Attempts:
             return await self._failed(seen, header, wrong, outcome.log, log)
         seen = await self._written(seen, replace(run, shape=shape))
         noted = seen.run
+        count = len(rows)
         try:
-            await self._offload.run(lambda: results.keep(rows, noted))
+            if not await self._offload.run(lambda: results.keep(rows, noted)):
+                count = len(await self._offload.run(lambda: results.rows(noted)))
         except UnavailableError as error:
             return await self._failed(seen, header, str(error), outcome.log, log)
-        return await self._note(seen, header, len(rows), outcome.log, log)
+        if not count and len(rows):
+            lost = "its rows are not kept: a later due time of the script is settled already"
+            after = steps.failed(noted, lost, self._clock.now_ms(), outcome.log)
+            return await self._end(seen, after, log)
+        return await self._note(seen, header, count, outcome.log, log)
 
     async def _begun(self, seen: Seen) -> Seen:
         earlier = [one for one in await self._runs.of(seen.run.script) if one.is_kept]

@@ -81,6 +81,7 @@ class Scheduler:
             if run.is_unwanted:
                 await self._cancel(run)
         self._ended()
+        await self._end_removed()
         startable = steps.startable([one for one in found if not one.is_unwanted], now_ms)
         for run in startable:
             if len(self._under_way) >= self._settings.max_abreast:
@@ -126,10 +127,20 @@ class Scheduler:
             if _task_of(script) not in names:
                 del self._under_way[script]
 
+    async def _end_removed(self) -> None:
+        """Runs whose script was removed: nobody can cancel them any more."""
+        for script, due_ms in list(self._under_way.items()):
+            if await self._runs.get(script, due_ms) is None:
+                self._log.info("a run ends as its script was removed", script=script, due_ms=due_ms)
+                await self._stop(script)
+
+    async def _stop(self, script: str) -> None:
+        await self._tasks.stop(_task_of(script))
+        del self._under_way[script]
+
     async def _cancel(self, run: Run) -> None:
         if self._under_way.get(run.script) == run.due_ms:
-            await self._tasks.stop(_task_of(run.script))
-            del self._under_way[run.script]
+            await self._stop(run.script)
         await self._attempts.cancel(run.script, run.due_ms)
 
     async def _leave(self) -> None:

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Final
 
-# Answers the epoch with which the cursor is taken over, and where it is.
+# Answers the epoch with which the cursor is taken over, and where it is: as a text, as numbers in
+# Lua are exact up to 2^53 only, and cursors of scheduled scripts are greater.
 TAKE_OVER: Final = """
 local epoch = redis.call('HINCRBY', KEYS[1], 'epoch', 1)
-return {epoch, tonumber(redis.call('HGET', KEYS[1], 'sequence') or '0')}
+return {epoch, redis.call('HGET', KEYS[1], 'sequence') or '0'}
 """
 
 # The epoch, where the cursor should be, where it goes; then for each row its key, how many names

@@ -7,19 +7,24 @@ own (tests/integration/spark/test_batch.py).
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from lockstep.batch.book import ScriptBook
 from lockstep.batch.child import NoRowsError, rows_of
 from lockstep.batch.header import Language, header_of
 from lockstep.batch.model import Run, State, Version
 from lockstep.batch.results import Results, formed, shape_of
+from lockstep.batch.run_book import RunBook
 from lockstep.batch.running import Outcome, Workplace
 from lockstep.batch.task import Task
-from lockstep.clock import SystemClock
+from lockstep.clock import SystemClock, VirtualClock
 from lockstep.events import UnavailableError
 from tests.unit.services.publisher.scripts import MINUTE, TEXT, TO_STREAM, Publisher, World
 
@@ -124,6 +129,42 @@ async def test_a_publisher_that_was_held_up_keeps_nothing_any_more(world: World)
     await one.die()
 
 
+async def test_a_run_by_hand_waits_for_its_time(world: World) -> None:
+    """The coordinator's clock is ahead: what is due before has its turn first."""
+    await world.deploy()
+    one = Publisher(world, "one")
+    one.start()
+    await world.clock.advance_ms(MINUTE - 3_000)
+    ahead = VirtualClock(MINUTE + 1_000)
+    batch = world.settings.batch
+    book = ScriptBook(world.store.batch, ahead, batch)
+    by_hand = await RunBook(book, world.store.batch, ahead, batch).add("s")
+    await world.clock.advance_ms(2_000)
+    assert (by_hand.due_ms, await world.states()) == (MINUTE + 1_000, [State.DUE])
+    await world.clock.advance_ms(4_000)
+    assert [run.due_ms for run in one.bench.begun] == [MINUTE, MINUTE + 1_000]
+    assert [value for _, value in world.kept()] == [MINUTE, MINUTE + 1_000]
+    assert await world.states() == [State.SUCCEEDED] * 2
+    await one.die()
+
+
+async def test_a_run_behind_which_another_is_settled_does_not_claim_rows(world: World) -> None:
+    """Its table takes none of it any more: it has failed, and says why."""
+    await world.deploy()
+    one = Publisher(world, "one")
+    later = Run("s", 1, "d", 2 * MINUTE)
+    rows = formed(pa.table({"n": [7]}), later)
+    results = Results(world.place, header_of(TEXT, Language.PYTHON, "s"))
+    assert results.keep(rows, replace(later, shape=shape_of(rows)))
+    await world.runs.plan(Run("s", 1, "d", MINUTE))
+    await one.attempts.make("s", MINUTE)
+    (run,) = await world.runs.of("s")
+    assert (run.state, run.is_kept, run.rows) == (State.FAILED, False, None)
+    assert "later due time" in str(run.error)
+    assert world.kept() == [(2, 7)]
+    await one.die()
+
+
 async def test_rows_that_are_sent_again_are_the_same_sends(world: World) -> None:
     """The receiver is away in the middle: what it has is not sent as something else, and what the
     script would give now does not count."""
@@ -183,6 +224,25 @@ async def test_a_cancelled_run_keeps_nothing_and_a_stopped_publisher_gives_back(
     (run, _) = await world.runs.of("s")
     assert (run.state, run.attempts, run.holder) == (State.DUE, 0, "")
     assert world.kept() == []
+
+
+async def test_a_run_whose_script_is_removed_is_ended(world: World) -> None:
+    """Its process is, and other scripts get its place."""
+    await world.deploy()
+    one = Publisher(world, "one")
+    one.bench.go.clear()
+    one.start()
+    await world.clock.advance_ms(MINUTE + 1_500)
+    assert "batch-run-s" in one.tasks.names
+    await world.book.remove("s")
+    await world.book.deploy(header_of(TEXT, Language.PYTHON, "t"), TEXT)
+    await world.clock.advance_ms(1_500)
+    assert "batch-run-s" not in one.tasks.names
+    one.bench.go.set()
+    await world.clock.advance_ms(MINUTE)
+    assert [run.state for run in await world.runs.of("t")] == [State.SUCCEEDED]
+    assert (await world.runs.of("s"), world.kept()) == ([], [])
+    await one.die()
 
 
 def test_a_run_that_was_closed_takes_no_rows_and_one_with_rows_is_not_closed(
@@ -261,6 +321,37 @@ async def test_what_a_script_must_not_do(
     assert told in found.error
 
 
+@pytest.mark.processes
+async def test_a_process_that_a_script_leaves_behind_holds_up_nobody(world: World) -> None:
+    """It has left the session, and what is printed goes to it still: the run has ended."""
+    body = (
+        "import subprocess; print('last words');"
+        " left = subprocess.Popen(['sleep', '600'], start_new_session=True);"
+        " return pa.table({'pid': [left.pid]})"
+    )
+    found = await outcome(world, body, limit_ms=120_000)
+    assert found.rows is not None, found
+    os.kill(found.rows.column("pid").to_pylist()[0], signal.SIGKILL)
+    assert "last words" in found.log
+
+
+@pytest.mark.processes
+async def test_rows_have_a_limit_of_bytes_in_memory(world: World) -> None:
+    """The process says so. Whoever takes its file looks, too, as that may be much smaller."""
+    table = "pa.table({'x': pa.array(['x' * 10_000] * 1_000)})"
+    found = await outcome(world, f"return {table}", max_bytes=10**6)
+    assert (found.rows, "more than 1000000 bytes" in found.error) == (None, True)
+    past_the_check = (
+        f"import pyarrow.parquet as pq; pq.write_table({table}, 'rows.parquet');"
+        " sys.stdout.flush(); os._exit(0)"
+    )
+    found = await outcome(world, past_the_check, max_bytes=10**6)
+    assert (found.rows, "batch.max_bytes" in found.error) == (None, True)
+    found = await outcome(world, past_the_check)
+    assert found.rows is not None
+    assert len(found.rows) == 1_000
+
+
 @pytest.mark.parametrize(
     ("body", "told"),
     [("return 5", "gives int"), ("return pa.table({})", "without a column")],
@@ -270,4 +361,4 @@ def test_what_a_script_must_not_give(body: str, told: str) -> None:
     text = f"import pyarrow as pa\ndef run(batch):\n    {body}\n"
     batch: Any = None
     with pytest.raises(NoRowsError, match=told):
-        rows_of(Task("s", Language.PYTHON, text, 0, 0, {}, {}, "", 9), batch)
+        rows_of(Task("s", Language.PYTHON, text, 0, 0, {}, {}, "", 9, 10**6), batch)
