@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ ROOT: Final = Path(__file__).parents[2]
 K8S: Final = ROOT / "k8s"
 SERVICES: Final = ("coordinator", "processor", "publisher", "presenter", "receiver")
 OURS: Final = (*SERVICES, "console")
+LIMIT: Final = "/spec/template/spec/containers/0/resources/limits/memory"
 Document = Mapping[str, Any]
 
 
@@ -77,3 +79,42 @@ def literals(folder: Path, generator: str) -> Iterator[tuple[str, str, str]]:
         for line in lines:
             key, _, value = line.partition("=")
             yield one["name"], key, value
+
+
+def parts(folder: Path) -> list[Path]:
+    """What a folder is put together of, in the order in which kustomize does: itself last."""
+    one = documents(folder / "kustomization.yaml")[0]
+    names = [*one.get("resources", ()), *one.get("components", ())]
+    below = [(folder / name).resolve() for name in names if (folder / name).is_dir()]
+    return [*(part for each in below for part in parts(each)), folder]
+
+
+def settings_of(folders: Iterable[Path]) -> dict[str, str]:
+    """Of the services; what a later folder says counts. Without what is read from files."""
+    found = {
+        key: value
+        for folder in folders
+        for name, key, value in literals(folder, "configMapGenerator")
+        if name == "lockstep-settings"
+    }
+    return {key: value for key, value in found.items() if not key.endswith("_FILE")}
+
+
+def memory_limits(folders: Iterable[Path]) -> dict[str, int]:
+    """In bytes, of the containers of Deployments, by the Deployment's name."""
+    found: dict[str, int] = {}
+    for folder in folders:
+        for one in resources(folder):
+            if one["kind"] == "Deployment":
+                (container,) = pod_of(one)["containers"]
+                found[one["metadata"]["name"]] = _bytes(container["resources"]["limits"]["memory"])
+        for patch in documents(folder / "kustomization.yaml")[0].get("patches", ()):
+            for change in yaml.safe_load(patch.get("patch", "[]")):
+                if change["path"] == LIMIT:
+                    for name in filter(re.compile(patch["target"]["name"]).fullmatch, found):
+                        found[name] = _bytes(change["value"])
+    return found
+
+
+def _bytes(quantity: str) -> int:
+    return int(quantity[:-2]) << {"Mi": 20, "Gi": 30}[quantity[-2:]]

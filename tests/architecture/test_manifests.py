@@ -19,12 +19,16 @@ from lockstep.telemetry.names import METRICS
 from tests.architecture.manifests import (
     K8S,
     OURS,
+    SERVICES,
     Document,
     documents,
     kustomizations,
     literals,
+    memory_limits,
+    parts,
     pod_of,
     resources,
+    settings_of,
     workloads,
 )
 
@@ -32,6 +36,12 @@ SECRETS = {"token", "bus-url", "redis-url", "postgres-dsn"}
 SECRETS_FOLDER = "/var/run/lockstep/"
 CLUSTER_FOLDER = "/var/run/lockstep-cluster/"
 MARGIN_S = 5
+MIB = 1 << 20
+GIB = 1 << 30
+ROW_BYTES = 200
+"""Of a state, at most."""
+IDLE_WORKER_BYTES = 1_300 * MIB
+"""What a worker of Spark that holds nothing has of what its limit counts, as measured."""
 
 
 def named(workload: Document) -> str:
@@ -242,6 +252,64 @@ def test_a_pod_is_given_the_time_to_drain() -> None:
         assert pod_of(one)["terminationGracePeriodSeconds"] >= wait_s + limit_s + MARGIN_S
 
 
+def test_what_runs_twice_loses_one_at_a_time() -> None:
+    """By a disruption budget when machines are drained, and on different machines."""
+    brought = [one for folder in kustomizations() for one in resources(folder)]
+    budgets = {
+        one["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"]: one["spec"]
+        for one in brought
+        if one["kind"] == "PodDisruptionBudget"
+    }
+    for name in (*OURS, "door"):
+        assert budgets[name]["maxUnavailable"] == 1
+    for one in workloads():
+        if named(one) in {*SERVICES, "door"}:
+            pods = pod_of(one)["affinity"]["podAntiAffinity"]
+            (rule,) = pods["preferredDuringSchedulingIgnoredDuringExecution"]
+            selector = rule["podAffinityTerm"]["labelSelector"]["matchLabels"]
+            assert selector == one["spec"]["template"]["metadata"]["labels"]
+
+
+def _bytes(size: str) -> int:
+    """As Spark writes sizes."""
+    return int(size[:-1]) << {"m": 20, "g": 30}[size[-1]]
+
+
+@pytest.mark.parametrize("extra", ["", "archive", "archive-memory", "spark"])
+@pytest.mark.parametrize("overlay", ["quickstart", "quickstart-kafka", "production"])
+def test_a_pod_has_room_for_the_processes_that_its_settings_allow(overlay: str, extra: str) -> None:
+    """Else the system ends the whole pod before a setting ends the one process that takes too
+    much."""
+    folders = parts(K8S / "overlays" / overlay)
+    folders += parts(K8S / "components" / extra) if extra else []
+    settings, limits = load_settings(settings_of(folders)), memory_limits(folders)
+    archive, batch, spark = settings.archive, settings.batch, settings.spark
+    is_archived = extra.startswith("archive")
+    queries = is_archived * archive.max_queries * archive.query_memory_bytes
+    workers = spark.workers * _bytes(spark.worker_memory)
+    console = settings.console
+    scripts = 512 * MIB + batch.max_abreast * batch.memory_bytes  # with the rows that a run gives
+    needs = {
+        "coordinator": GIB + queries,
+        "presenter": GIB + queries,
+        "publisher": 512 * MIB + is_archived * scripts,
+        "console": 512 * MIB + console.max_workshops * console.workshop_memory_bytes,
+        "processor": 2 * GIB + (0 if extra == "spark" else workers),
+    }
+    if extra == "spark":
+        (pod,) = (pod_of(one) for one in workloads() if named(one) == "spark-worker")
+        words = pod["containers"][0]["args"]
+        cores, memory = (words[words.index(f"--{what}") + 1] for what in ("cores", "memory"))
+        heap = _bytes(spark.executor_memory)
+        assert _bytes(memory) == int(cores) * heap
+        each = heap + 512 * MIB + _bytes(spark.worker_memory)
+        needs["spark-worker"] = 512 * MIB + int(cores) * each
+    short = {name: limits[name] - need for name, need in needs.items() if limits[name] < need}
+    assert not short
+    rows_bytes = settings.processor.state_max_rows * ROW_BYTES
+    assert rows_bytes <= workers - spark.workers * IDLE_WORKER_BYTES
+
+
 def test_services_and_policies_select_pods_that_exist() -> None:
     """By labels that some workload's pods have."""
     labels = [one["spec"]["template"]["metadata"]["labels"] for one in workloads()]
@@ -283,5 +351,7 @@ def test_the_autoscaler_asks_for_metrics_that_the_adapter_makes_of_known_ones() 
     (scaler,) = documents(folder / "autoscaler.yaml")
     asked = {one["pods"]["metric"]["name"] for one in scaler["spec"]["metrics"]}
     assert asked == {rule["name"]["as"] for rule in rules}
+    (lag,) = (rule for rule in rules if rule["name"]["as"] == "lockstep_lag_positions")
+    assert 'lockstep_processor_role{role="active"}' in lag["metricsQuery"]
     target = scaler["spec"]["scaleTargetRef"]
     assert (target["kind"], target["name"]) == ("Deployment", "processor")

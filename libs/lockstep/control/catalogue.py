@@ -24,6 +24,9 @@ from lockstep.telemetry import Level, Logger, Metrics
 FOLLOW_LIMIT_MS: Final = 5_000
 """After so long followers look again, though nothing is known to have changed."""
 
+FORGET_MS: Final = 60_000
+"""For so long what ends of an undeployed app may still count something: that is forgotten, too."""
+
 PAUSE_SHARE: Final = 3
 """Reading takes no more than one part in four of the time,"""
 PAUSE_MAX_MS: Final = 500
@@ -65,6 +68,7 @@ class Catalogue:
         self._log = log
         self._poll_ms = poll_ms
         self._views: dict[str, AppView] = {}
+        self._gone: dict[str, int] = {}
         self._found: Sequence[Deployment] | None = None
         self._put: Mapping[str, str] | None = None
         self._placements: dict[str, tuple[str, ...]] = {}
@@ -149,6 +153,7 @@ class Catalogue:
                 self._put = put
                 levels = {app: level_of(view.plan, put) for app, view in views.items()}
                 self._metrics.set_levels(levels)
+            self._forget_gone(self._metrics, views)
         read = await self._deployments.placements()
         placements = {app: tuple(nodes) for app, nodes in read.items()}
         pauses = await self._read_pauses()
@@ -158,6 +163,16 @@ class Catalogue:
             self.changes += 1
             self._changed.set()
             self._changed = asyncio.Event()
+
+    def _forget_gone(self, metrics: Metrics, views: Mapping[str, AppView]) -> None:
+        """Series of apps that are undeployed are shown no more."""
+        now_ms = self._clock.monotonic_ms()
+        self._gone.update(dict.fromkeys(self._views.keys() - views.keys(), now_ms))
+        for app, since_ms in list(self._gone.items()):
+            if app in views or now_ms - since_ms > FORGET_MS:
+                del self._gone[app]
+            else:
+                metrics.forget_app(app)
 
     async def _viewed(self, found: Sequence[Deployment]) -> dict[str, AppView]:
         views: dict[str, AppView] = {}

@@ -143,4 +143,8 @@ class LeaseKeeper:
         self._changed = asyncio.Event()
 
     def _show(self) -> None:
+        if self._is_stopping:  # it is nobody's business here any more
+            self._metrics.forget("lockstep_lease_held", resource=self._resource)
+            self._metrics.forget("lockstep_lease_lost_total", resource=self._resource)
+            return
         self._metrics.set("lockstep_lease_held", 1 if self.held else 0, resource=self._resource)

@@ -184,6 +184,7 @@ class Process:
             trail=self._trail, tail=tail,
         )  # fmt: skip
         self._accounts.looked.append(self._door.look_again)
+        self._door.before_metrics = self._show_ready
         self._tasks = Tasks(clock, self._log)
         self._holders = HolderWatch(world.leases, clock, settings.leader, self._metrics, self._log)
         leader = settings.leader
@@ -277,9 +278,15 @@ class Process:
             raise
         self._readiness.open()
         for name, _ in self._services:
-            self._metrics.set("lockstep_ready", 1, service=name)
             self._metrics.set("lockstep_build_info", 1, service=name, version=version("lockstep"))
         self._log.info("ready", url=self._door.url, services=[name for name, _ in self._services])
+
+    async def _show_ready(self) -> None:
+        """As `/readyz` has it at this moment."""
+        report = await self._readiness.report()
+        is_ready = all(reason is None for reason in report.values())
+        for name, _ in self._services:
+            self._metrics.set("lockstep_ready", is_ready, service=name)
 
     async def _begin(self, name: str, service: Service) -> None:
         try:

@@ -7,7 +7,7 @@ certificate, or the settings say that the network is private.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -105,6 +105,8 @@ class Door:
         self.application.router.add_get("/metrics", self._show_metrics)
         self.application.router.add_get(PATH, self._show_document)
         LogRoute(tail).add_to(self.application.router)
+        self.before_metrics: Callable[[], Awaitable[None]] | None = None
+        """Sets gauges for which servers have to be asked, whenever somebody wants the page."""
         self._services: list[str] = []
         self._described: list[Described] = [*DOOR]
         self._document: bytes | None = None
@@ -161,6 +163,8 @@ class Door:
         return web.json_response(body, status=200 if ready else 503)
 
     async def _show_metrics(self, _request: web.Request) -> web.Response:
+        if self.before_metrics is not None:
+            await self.before_metrics()
         return web.Response(body=self._metrics.render(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _show_document(self, _request: web.Request) -> web.Response:

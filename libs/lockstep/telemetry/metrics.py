@@ -34,6 +34,7 @@ class Metrics:
         self._instruments: dict[MetricName, MetricWrapperBase] = {}
         # Looking a series up by its labels takes longer than counting.
         self._series: dict[tuple[object, ...], MetricWrapperBase] = {}
+        self._of_apps: dict[str, set[tuple[MetricName, tuple[str, ...]]]] = {}
         self._lookers: list[Callable[[], None]] = []
         self._levels: dict[str, Level] = {}
         self._silent: frozenset[str] = frozenset()
@@ -44,7 +45,7 @@ class Metrics:
         self._levels = dict(levels)
         silent = frozenset(app for app, level in levels.items() if level is Level.OFF)
         for app in silent - self._silent:
-            self.forget_all("lockstep_", app=app)
+            self.forget_app(app)
         self._silent = silent
 
     def level(self, app: str) -> Level:
@@ -84,9 +85,14 @@ class Metrics:
 
     def clear(self, name: MetricName) -> None:
         """Stops showing all series of a metric."""
-        if (instrument := self._instruments.get(name)) is not None:
+        if (instrument := self._instruments.get(name)) is None:
+            return
+        self._series.clear()
+        if METRICS[name].labels:
             instrument.clear()
-            self._series.clear()
+        else:  # it is its own series
+            self._registry.unregister(instrument)
+            del self._instruments[name]
 
     def forget_all(self, prefix: str, **labels: object) -> None:
         """Stops showing all series of metrics of that prefix that bear these labels."""
@@ -95,6 +101,14 @@ class Metrics:
         for name, instrument in self._instruments.items():
             if name.startswith(prefix) and texts.keys() <= set(METRICS[name].labels):
                 instrument.remove_by_labels(texts)
+
+    def forget_app(self, app: str) -> None:
+        """Stops showing all series of an app; costs nothing where it has none."""
+        found = self._of_apps.pop(app, ())
+        if found:
+            self._series.clear()
+        for name, values in found:
+            self._instruments[name].remove(*values)
 
     def look(self, looker: Callable[[], None]) -> None:
         """`looker` sets gauges whenever somebody asks for the page: what is only looked up then
@@ -129,7 +143,13 @@ class Metrics:
             instrument = self._create(name)
         if METRICS[name].kind is not kind:
             raise ValueError(f"{name} is a {METRICS[name].kind}, not a {kind}")
-        return instrument.labels(**labels) if labels else instrument
+        if not labels:
+            return instrument
+        series = instrument.labels(**labels)
+        if "app" in labels:
+            values = tuple(str(labels[label]) for label in METRICS[name].labels)
+            self._of_apps.setdefault(str(labels["app"]), set()).add((name, values))
+        return series
 
     def _create(self, name: MetricName) -> MetricWrapperBase:
         declared: Metric | None = METRICS.get(name)

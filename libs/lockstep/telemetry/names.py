@@ -50,6 +50,7 @@ MetricName = Literal[
     "lockstep_processor_outputs_total",
     "lockstep_processor_held_back_outputs",
     "lockstep_processor_state_rows",
+    "lockstep_processor_state_max_rows",
     "lockstep_processor_state_bytes",
     "lockstep_processor_channel_rows",
     "lockstep_processor_slice_events",
@@ -139,7 +140,9 @@ def _histogram(meaning: str, buckets: tuple[float, ...], *labels: str) -> Metric
 
 METRICS: dict[MetricName, Metric] = {
     "lockstep_build_info": _gauge("Always 1; the labels say what runs.", "service", "version"),
-    "lockstep_ready": _gauge("1 while the service takes work, else 0.", "service"),
+    "lockstep_ready": _gauge(
+        "1 while the service takes work, as /readyz has it; else 0.", "service"
+    ),
     "lockstep_process_cpu_seconds_total": _counter(
         "Processor time of the service itself, its JVM, Spark's workers, others it started.", "part"
     ),
@@ -176,7 +179,9 @@ METRICS: dict[MetricName, Metric] = {
     ),
     "lockstep_lookups_total": _counter("Keys that events looked up in a database.", "app", "table"),
     "lockstep_lookups_asked_total": _counter("Those of them that no cache knew.", "app", "table"),
-    "lockstep_receiver_pushed_back_total": _counter("Requests answered 429 or 503.", "reason"),
+    "lockstep_receiver_pushed_back_total": _counter(
+        "Sends that the receiver answered 429 or 503.", "reason"
+    ),
     "lockstep_receiver_inflight_bytes": _gauge("Bytes taken and not yet durable."),
     "lockstep_receiver_append_ms": _histogram("Append until acknowledged.", MS_BUCKETS, "app"),
     "lockstep_receiver_source_events_total": _counter(
@@ -203,6 +208,7 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_processor_outputs_total": _counter("Outputs appended as leader.", *_PLACE),
     "lockstep_processor_held_back_outputs": _gauge("Outputs a standby keeps.", *_PLACE),
     "lockstep_processor_state_rows": _gauge("Rows in windows and tables, in columns.", *_PLACE),
+    "lockstep_processor_state_max_rows": _gauge("Rows that an app may hold there."),
     "lockstep_processor_state_bytes": _gauge("Size of the last snapshot.", *_PLACE),
     "lockstep_processor_channel_rows": _gauge("Rows of other units that wait.", *_PLACE),
     "lockstep_processor_slice_events": _histogram("Events in a slice.", SIZE_BUCKETS, *_PLACE),

@@ -64,9 +64,9 @@ class Watchman:
 
     async def run(self) -> None:
         """Leads whenever the lease is held; until cancelled."""
+        self._metrics.set("lockstep_coordinator_leading", 0)
         try:
             while True:
-                self._metrics.set("lockstep_coordinator_leading", 1 if self._keeper.held else 0)
                 if await self._keeper.wait_held(HELD_WAIT_MS):
                     await self._lead()
         finally:
@@ -77,9 +77,16 @@ class Watchman:
         began_ms = self._clock.monotonic_ms()
         self._uneven_ms = None
         self._log.info("leading", epoch=self._epoch.number)
-        while self._keeper.held:
-            await self.round(self._knows_silence(began_ms))
-            await self._clock.sleep_ms(self._settings.heartbeat_interval_ms)
+        self._metrics.set("lockstep_coordinator_leading", 1)
+        try:
+            while self._keeper.held:
+                await self.round(self._knows_silence(began_ms))
+                await self._clock.sleep_ms(self._settings.heartbeat_interval_ms)
+        finally:  # also of a task that is started again after an error
+            self._metrics.set("lockstep_coordinator_leading", 0)
+            # What it knew of the others is its successor's to say.
+            self._metrics.clear("lockstep_coordinator_processors_alive")
+            self._metrics.clear("lockstep_coordinator_apps")
 
     async def round(self, knows_silence: bool) -> None:
         """Decides and writes what has to change."""

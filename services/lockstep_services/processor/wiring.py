@@ -203,6 +203,8 @@ class Processor:
             await self._context.clock.sleep_ms(HEAP_EVERY_MS)
 
     def _show(self) -> None:
+        most = self._context.settings.processor.state_max_rows
+        self._context.metrics.set("lockstep_processor_state_max_rows", most)
         found = ((runner.status(), runner.channel_rows) for runner in self._runners.values())
         show(self._context.metrics, ((s, rows) for s, rows in found if s is not None))
 

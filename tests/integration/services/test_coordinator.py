@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from lockstep.embedded import EmbeddedServers
 from tests.contract.proxy import Proxy
-from tests.integration.services.cluster import until
+from tests.integration.services.cluster import STEADY, Cluster, until
 from tests.integration.services.conftest import Start
 
 TEXT = "@app:name('{name}') define stream In (a int); from In select a insert into Out;"
+KNOWN: Final = (
+    "lockstep_coordinator_leading",
+    "lockstep_coordinator_processors_alive",
+    "lockstep_coordinator_apps",
+)
+FOLLOWS: Final = {"lockstep_coordinator_leading": "0.0"}
+LEADS: Final = {
+    "lockstep_coordinator_leading": "1.0",
+    "lockstep_coordinator_processors_alive": "0.0",
+    'lockstep_coordinator_apps{state="desired"}': "0.0",
+}
 INVALID = "@app:name('Broken')\ndefine stream In (a int);\nfrom Inn select a insert into Out;"
 
 
@@ -131,6 +142,30 @@ async def test_another_coordinator_takes_over_and_forwards_meanwhile(cluster_of:
 
         await until(written, "the follower leads")
         await cluster.settled("Next", 1)
+
+
+async def test_the_coordinator_that_leads_says_so_and_no_other(cluster_of: Start) -> None:
+    """In its metrics, with what only a leader knows; when it leads no more that is gone."""
+
+    async def shown(cluster: Cluster, node: str) -> dict[str, str]:
+        async with cluster.session.get(f"{cluster.nodes[node].url}/metrics") as response:
+            lines = (await response.text()).splitlines()
+        found = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+        return {name: value for name, value in found.items() if name.startswith(KNOWN)}
+
+    async with cluster_of("coordinator-1", "coordinator-2", **STEADY) as cluster:
+
+        async def leads() -> str | None:
+            pages = {node: await shown(cluster, node) for node in cluster.nodes}
+            leading = [node for node, page in pages.items() if page == LEADS]
+            others = [page for page in pages.values() if page == FOLLOWS]
+            return leading[0] if len(leading) == 1 and len(others) == len(pages) - 1 else None
+
+        first = await until(leads, "one says that it leads")
+        await cluster.nodes[first].process.running.contexts["coordinator"].tasks.stop_all()
+        assert await shown(cluster, first) == FOLLOWS
+        await cluster.stop(first)
+        assert await until(leads, "the other one says so") != first
 
 
 async def test_processing_goes_on_without_a_coordinator(cluster_of: Start) -> None:

@@ -66,3 +66,6 @@ async def test_over_the_limit_senders_are_told_and_under_it_they_go_on(
             return (await replica())["trouble"] is None
 
         await until(content, "a status without trouble")
+        page = f"{cluster.nodes['processor-1'].url}/metrics"
+        async with cluster.session.get(page) as response:
+            assert f"lockstep_processor_state_max_rows {LIMIT}.0" in await response.text()

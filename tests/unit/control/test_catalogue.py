@@ -11,12 +11,13 @@ import pytest
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.control import Catalogue
+from lockstep.control.catalogue import FORGET_MS
 from lockstep.control.messages import DEPLOYMENTS_CHANGED
 from lockstep.events import Life, UnavailableError
 from lockstep.frame import Tasks
 from lockstep.plan import Plans
 from lockstep.store import Deployment
-from lockstep.telemetry import Level, Metrics, get_logger
+from lockstep.telemetry import Level, MetricName, Metrics, get_logger
 
 T = TypeVar("T")
 
@@ -100,9 +101,9 @@ def deployed(app: str) -> Deployment:
     return Deployment(app, text, app, Life(1_000, 1), 1, 1_000)
 
 
-def watched(store: SameStore) -> tuple[Catalogue, Metrics]:
+def watched(store: SameStore, clock: VirtualClock | None = None) -> tuple[Catalogue, Metrics]:
     """A catalogue over it."""
-    clock = VirtualClock()
+    clock = clock or VirtualClock()
     deployments: Any = store
     offload: Any = Here()
     metrics = Metrics()
@@ -125,6 +126,32 @@ async def test_a_level_counts_though_no_deployment_has_changed() -> None:
     await catalogue.refresh()
     assert metrics.level("A") is Level.OFF
     assert catalogue.changes == 1
+
+
+async def test_an_undeployed_app_leaves_the_metrics() -> None:
+    """With what its work still counts while it ends; one that comes again counts anew. Of an app
+    that this process has not heard of yet nothing is lost."""
+    store, clock = SameStore(), VirtualClock()
+    catalogue, metrics = watched(store, clock)
+    name: MetricName = "lockstep_receiver_events_accepted_total"
+
+    async def counted(*apps: str) -> list[float]:
+        for app in apps:
+            metrics.count(name, app=app, stream="S")
+        await catalogue.refresh()
+        return [metrics.value(name, app=app, stream="S") for app in ("A", "B", "New")]
+
+    store.listed = (deployed("A"), deployed("B"))
+    await catalogue.refresh()
+    assert await counted("A", "B", "New") == [1, 1, 1]
+    store.listed = (deployed("B"),)
+    assert await counted() == [0, 1, 1]
+    await clock.advance_ms(FORGET_MS)
+    assert await counted("A") == [0, 1, 1]
+    assert b'app="A"' not in metrics.render()
+    store.listed = (deployed("A"), deployed("B"))
+    await catalogue.refresh()
+    assert await counted("A") == [1, 1, 1]
 
 
 async def test_a_new_list_counts_though_the_store_was_away_in_between() -> None:

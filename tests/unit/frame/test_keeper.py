@@ -64,8 +64,9 @@ class Party:
             renew_ms=rules.renew_ms, retry_ms=rules.retry_ms,
         )  # fmt: skip
         self.holders = HolderWatch(leases, clock, rules, Metrics(), log)
+        self.metrics = Metrics()
         self.keeper = LeaseKeeper(
-            self.roll, self.holders, "thing", clock, rules, Metrics(), log, outlives=outlives
+            self.roll, self.holders, "thing", clock, rules, self.metrics, log, outlives=outlives
         )
 
     async def run(self) -> None:
@@ -108,9 +109,11 @@ async def test_one_holds_it_and_the_other_follows() -> None:
     assert (first.held, second.held) == (True, False)
     await clock.advance_ms(10 * SETTINGS.lease_ttl_ms)
     assert (first.held, second.held) == (True, False)
+    assert b'lockstep_lease_held{resource="thing"} 1.0' in first.metrics.render()
     await first.keeper.release()
     await clock.advance_ms(SETTINGS.renew_ms)
     assert (first.held, second.held) == (False, True)
+    assert b'resource="thing"' not in first.metrics.render()
     await tasks.stop("second")
     third = keeper(table, clock, "c")
     tasks.supervise("third", third.run)
@@ -214,6 +217,7 @@ async def test_what_was_acquired_while_it_was_given_up_is_given_back() -> None:
     await clock.advance_ms(10)
     await running
     assert not first.held
+    assert b'resource="thing"' not in first.metrics.render()
     assert isinstance(await keeper(table, clock, "b").roll.acquire("thing"), Lease)
 
 

@@ -55,6 +55,40 @@ class Late(Prompt):
     away_for = 2
 
 
+class Telling(Prompt):
+    """It asks for its own metrics when it starts and when it drains. `trouble`: what keeps it from
+    being ready."""
+
+    trouble: str | None = None
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.told: list[str] = []
+
+        async def check() -> str | None:
+            return self.trouble
+
+        context.readiness.register("trouble", check)
+
+    async def tell(self) -> None:
+        """Notes what the gauge says now."""
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{self.context.url()}/metrics") as response,
+        ):
+            lines = (await response.text()).splitlines()
+        (line,) = [line for line in lines if line.startswith("lockstep_ready{")]
+        self.told.append(line)
+
+    async def start(self) -> None:
+        """See Service."""
+        await self.tell()
+
+    async def drain(self) -> None:
+        """See Service."""
+        await self.tell()
+
+
 class Away:
     """A server of the world that never answers."""
 
@@ -142,6 +176,22 @@ async def test_who_needs_the_bus_alone_is_ready_without_the_others(world: World)
         assert (response.status, set(body["checks"])) == (200, {"service", "bus"})
     finally:
         await process.stop()
+
+
+async def test_metrics_say_whether_a_process_is_ready(world: World) -> None:
+    """Not while it starts or drains, and not while a check fails."""
+    process, service = await started(world, settings_of(), Telling)
+    assert isinstance(service, Telling)
+    try:
+        await service.tell()
+        service.trouble = "the disk is full"
+        await service.tell()
+        service.trouble = None
+        await service.tell()
+    finally:
+        await process.stop()
+    values = [line.removeprefix('lockstep_ready{service="one"} ') for line in service.told]
+    assert values == ["0.0", "1.0", "0.0", "1.0", "0.0"]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

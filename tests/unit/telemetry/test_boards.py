@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -11,8 +14,9 @@ import pytest
 
 from lockstep.telemetry import METRICS, MetricName
 from lockstep.telemetry.boards import ALERTS, DASHBOARDS, RUNBOOK, files
+from lockstep.telemetry.boards.alerts import SERVICES
 from lockstep.telemetry.boards.files import anchor
-from lockstep.telemetry.boards.promql import WINDOW, gauge, quantile, rate
+from lockstep.telemetry.boards.promql import WINDOW, gauge, increase, leaders, quantile, rate
 
 ROOT = Path(__file__).parents[3]
 EXPRESSIONS = {
@@ -42,6 +46,48 @@ def test_the_files_are_what_the_list_gives() -> None:
 def test_every_expression_is_promql(name: str) -> None:
     """A parser of PromQL reads it."""
     promql_parser.parse(_readable(EXPRESSIONS[name]))
+
+
+@pytest.mark.processes
+def test_alerts_ring_when_they_have_to() -> None:
+    """As Prometheus' own tool finds, where there is one; `scripts/prometheus` brings it."""
+    own = Path(sys.prefix) / "prometheus" / "usr" / "bin" / "promtool"
+    tool = str(own) if own.exists() else shutil.which("promtool")
+    if tool is None:
+        pytest.skip("there is no promtool on this machine")
+    cases = Path(__file__).parent / "alerts.yml"
+    done = subprocess.run(
+        [tool, "test", "rules", str(cases)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_first_value_of_a_counter_is_growth() -> None:
+    """Unless it stood there already when Prometheus came."""
+    name: MetricName = "lockstep_receiver_pushed_back_total"
+    assert increase(name, "reason", window="5m") == (
+        f"sum by (reason) ((({name} unless {name} offset 5m)"
+        f" and on () count(lockstep_build_info offset 5m)) or increase({name}[5m]))"
+    )
+
+
+def test_what_standbys_show_is_left_out() -> None:
+    """A gauge of units as their leaders have it."""
+    lag, unit = "lockstep_processor_lag_positions", "app, group, partition"
+    assert leaders("lockstep_processor_lag_positions", "app", "group", app="=~.+") == (
+        f'max by (app, group) ({lag}{{app=~".+"}} and on (instance, {unit})'
+        ' lockstep_processor_role{app=~".+", role="active"})'
+    )
+
+
+def test_every_service_is_watched_and_none_is_needed_for_that() -> None:
+    """Where nothing is found any more there are no series."""
+    (away,) = [one for one in ALERTS if one.name == "LockstepServiceAway"]
+    assert away.is_page
+    for service in SERVICES:
+        assert f'label_replace(vector(0), "service", "{service}", "", "")' in away.expression
+    (leads,) = [one for one in ALERTS if one.name == "LockstepNoCoordinator"]
+    assert leads.expression.endswith("or vector(0)) < 1")
 
 
 def test_every_metric_is_shown() -> None:

@@ -54,6 +54,17 @@ def test_forgets_a_series() -> None:
     assert b'resource="r"' not in metrics.render()
 
 
+def test_clears_a_metric_that_has_no_labels() -> None:
+    """It leaves the page, and comes back when it is set again; clearing twice is no error."""
+    metrics, name = Metrics(), "lockstep_coordinator_processors_alive"
+    metrics.set("lockstep_coordinator_processors_alive", 3)
+    metrics.clear("lockstep_coordinator_processors_alive")
+    metrics.clear("lockstep_coordinator_processors_alive")
+    assert name not in metrics.render().decode()
+    metrics.set("lockstep_coordinator_processors_alive", 2)
+    assert f"{name} 2.0" in metrics.render().decode()
+
+
 def test_refuses_what_is_not_declared() -> None:
     """A wrong name, kind or label is told at once."""
     metrics = Metrics()
@@ -77,6 +88,22 @@ def test_forgets_all_of_a_unit() -> None:
     page = metrics.render().decode()
     assert 'partition="0"' not in page
     assert page.count('partition="1"') > 3
+
+
+def test_forgets_an_app() -> None:
+    """All of its series, whatever other labels they have, and none of another app."""
+    metrics = Metrics()
+    for app in ("a", "b"):
+        metrics.count("lockstep_dead_letters_total", app=app, stream="s", reason="invalid")
+        metrics.observe("lockstep_latency_ms", 3, stage="folded", app=app)
+        metrics.set("lockstep_processor_role", 1, app=app, group="g", partition=0, role="active")
+    metrics.clear("lockstep_processor_role")
+    metrics.forget_app("a")
+    metrics.forget_app("unknown")
+    assert b'app="a"' not in metrics.render()
+    assert metrics.value("lockstep_dead_letters_total", app="b", stream="s", reason="invalid") == 1
+    metrics.observe("lockstep_latency_ms", 3, stage="folded", app="a")
+    assert b'lockstep_latency_ms_count{app="a",stage="folded"} 1.0' in metrics.render()
 
 
 def test_an_app_that_is_off_has_no_series() -> None:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.telemetry.boards.promql import gauge, increase, or_zero, quantile
+from lockstep.telemetry.boards.promql import (
+    UNIT,
+    gauge,
+    increase,
+    leaders,
+    or_zero,
+    or_zero_each,
+    quantile,
+)
 
+SERVICES: Final = ("coordinator", "processor", "publisher", "presenter", "receiver")
 _ALL: Final = "=~.+"
-_UNIT: Final = ("app", "group", "partition")
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class Alert:
 
 
 def _roles(**where: str) -> str:
-    return gauge("lockstep_processor_role", *_UNIT, how="count", app=_ALL, **where)
+    return gauge("lockstep_processor_role", *UNIT, how="count", app=_ALL, **where)
 
 
 ALERTS: Final = (
@@ -44,6 +52,15 @@ ALERTS: Final = (
         is_page=True,
     ),
     Alert(
+        "LockstepServiceAway",
+        or_zero_each(gauge("lockstep_ready", "service", how="sum"), "service", SERVICES),
+        "< 1",
+        1,
+        "No {{ $labels.service }} is ready.",
+        "All processes of a service are away",
+        is_page=True,
+    ),
+    Alert(
         "LockstepNobodyLeads",
         f"{_roles()} unless {_roles(role='active')} or {_roles()} * 0",
         "> 0",
@@ -54,7 +71,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepNoCoordinator",
-        gauge("lockstep_coordinator_leading", how="sum"),
+        or_zero(gauge("lockstep_coordinator_leading", how="sum")),
         "< 1",
         1,
         "No coordinator leads: nothing is deployed or placed.",
@@ -62,7 +79,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepLag",
-        gauge("lockstep_processor_lag_positions", *_UNIT, app=_ALL),
+        leaders("lockstep_processor_lag_positions", *UNIT, app=_ALL),
         "> 5000",
         2,
         "{{ $labels.app }} is {{ $value }} records behind.",
@@ -103,10 +120,13 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepStateLarge",
-        gauge("lockstep_processor_state_rows", *_UNIT, app=_ALL),
-        "> 18000000",
+        gauge("lockstep_processor_state_rows", *UNIT, app=_ALL)
+        + " / on () group_left () "
+        + gauge("lockstep_processor_state_max_rows", how="min"),
+        "> 0.9",
         5,
-        "{{ $labels.app }} holds {{ $value }} rows; at the limit nothing is taken.",
+        "{{ $labels.app }} holds {{ $value | humanizePercentage }} of the rows that it may; at the"
+        " limit nothing is taken.",
         "An app holds too many rows",
     ),
     Alert(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from lockstep.telemetry.boards.promql import INSTANCE, gauge, mean, or_zero, quantile, rate
+from lockstep.telemetry.boards.promql import UNIT as PLACE
 
-PLACE: Final = ("app", "group", "partition")
 UNIT: Final = "{{app}} {{group}} {{partition}}"
 
 

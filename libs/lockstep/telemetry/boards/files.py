@@ -8,12 +8,11 @@ from typing import Any, Final
 
 import msgspec
 
-from lockstep.telemetry.boards.alerts import ALERTS, Alert
+from lockstep.telemetry.boards.alerts import ALERTS, SERVICES, Alert
 from lockstep.telemetry.boards.dashboards import DASHBOARDS, Dashboard, Panel
 from lockstep.telemetry.names import METRICS, MetricName
 
 RUNBOOK: Final = "services/RUNBOOK.md"
-SERVICES: Final = ("coordinator", "processor", "publisher", "presenter", "receiver")
 PORT: Final = 8080
 SCRAPE_S: Final = 5
 DATASOURCE: Final = "lockstep-prometheus"

@@ -3,7 +3,7 @@ a ValueError."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
@@ -12,6 +12,8 @@ WINDOW: Final = "$__rate_interval"
 """Grafana's: several times what Prometheus' scrapes are apart."""
 INSTANCE: Final = "instance"
 """The label that Prometheus gives each target."""
+UNIT: Final = ("app", "group", "partition")
+"""What a processor carries."""
 
 
 def rate(name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
@@ -20,14 +22,28 @@ def rate(name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
 
 
 def increase(name: MetricName, *by: str, window: str, **where: str) -> str:
-    """A counter's growth within `window`, summed by labels."""
-    return _sum(f"increase({_series(name, MetricKind.COUNTER, by, where)}[{window}])", by)
+    """A counter's growth within `window`, summed by labels.
+
+    A series begins with its first value, of which `increase` sees no growth. So one that was not
+    there before the window has grown by its value, if Prometheus watched the suite by then."""
+    series = _series(name, MetricKind.COUNTER, by, where)
+    watched = f"count({_series('lockstep_build_info', MetricKind.GAUGE, (), {})} offset {window})"
+    born = f"(({series} unless {series} offset {window}) and on () {watched})"
+    return _sum(f"{born} or increase({series}[{window}])", by)
 
 
 def gauge(name: MetricName, *by: str, how: str = "max", **where: str) -> str:
     """A gauge, put together by labels: max, sum, min or count."""
     series = _series(name, MetricKind.GAUGE, by, where)
     return f"{how} by ({', '.join(by)}) ({series})" if by else f"{how}({series})"
+
+
+def leaders(name: MetricName, *by: str, **where: str) -> str:
+    """The largest value of a gauge of units, of those that lead them."""
+    series = _series(name, MetricKind.GAUGE, by, where)
+    role = _series("lockstep_processor_role", MetricKind.GAUGE, (), {**where, "role": "active"})
+    on = ", ".join((INSTANCE, *UNIT))
+    return f"max by ({', '.join(by)}) ({series} and on ({on}) {role})"
 
 
 def quantile(share: float, name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
@@ -48,6 +64,12 @@ def mean(name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
 def or_zero(expression: str) -> str:
     """For what seldom happens: 0 as long as there is no series."""
     return f"({expression}) or vector(0)"
+
+
+def or_zero_each(expression: str, label: str, values: Sequence[str]) -> str:
+    """0 for each of these values of a label of which there is no series."""
+    zeros = (f'label_replace(vector(0), "{label}", "{value}", "", "")' for value in values)
+    return " or ".join((expression, *zeros))
 
 
 def _sum(inner: str, by: tuple[str, ...]) -> str:

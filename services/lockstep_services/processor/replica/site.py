@@ -22,6 +22,11 @@ MakeOffload = Callable[[str], Offload]
 """A thread of the given name for blocking work, or what stands in for one."""
 
 
+def labels_of(name: LogName) -> Mapping[str, str]:
+    """Of the replicas of (app, group, partition), for metrics and logs."""
+    return {"app": name.app, "group": name.group, "partition": str(name.partition)}
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What every replica of this process uses."""
@@ -61,8 +66,7 @@ class Site(Surroundings):
     @cached_property
     def labels(self) -> Mapping[str, str]:
         """For metrics and logs."""
-        name = self.name
-        return {"app": name.app, "group": name.group, "partition": str(name.partition)}
+        return labels_of(self.name)
 
     def count(self, name: MetricName, amount: float = 1) -> None:
         """Adds to a counter of this replica."""

@@ -20,7 +20,7 @@ from lockstep_services.processor.replica.running import (
     Running,
     Wanted,
 )
-from lockstep_services.processor.replica.site import Site, Surroundings
+from lockstep_services.processor.replica.site import Site, Surroundings, labels_of
 from lockstep_services.processor.replica.standing import Standing, standing
 from lockstep_services.processor.revise.inheriting import inherit
 from lockstep_services.processor.state.engine import AppEngine
@@ -35,6 +35,7 @@ async def begin(
     around: Surroundings, name: LogName, view: AppView, nodes: tuple[str, ...], offload: Offload
 ) -> Replica:
     """A replica that stands at its beginning, folding not yet."""
+    around = Surroundings(**{**vars(around), "log": around.log.bind(**labels_of(name))})
     bus = around.world.bus
     if isinstance(view, UnitView):
         input_log = await around.readings.open(view.input)
@@ -55,7 +56,6 @@ async def begin(
                 one.text, one.version, offload, origin=first - 1, view=view
             )
         site = Site(**vars(around), name=name, input=input_log, output=output_log)
-        site = replace(site, log=around.log.bind(**site.labels))
         wanted = Wanted(view, nodes, around.settings.processor)
         running, lead = Running(engine, generation, wanted), Lead()
         if is_empty:
@@ -76,7 +76,7 @@ def _tell_of_gap(
     it, and a state is not left behind for that. NoBeginningError."""
     around.log.error(
         "the input log begins behind the newest usable revision",
-        app=name.app, first=first, position=position,
+        first_position=first, position=position,
     )  # fmt: skip
     if is_state:
         raise NoBeginningError(
@@ -98,7 +98,7 @@ async def _engine(
     if isinstance(view, UnitView) and view.former and not counting(revisions, tail):
         found = await inherit(around, view, offload)
         if found.lost:
-            around.log.warning("a part of the state does not fit", lost=found.lost, app=view.name)
+            around.log.warning("a part of the state does not fit", lost=found.lost)
         generation = Generation(deployment.life, found.engine.position)
         return found.engine, generation, True
     choice = choose(revisions, deployment, tail, origin=origin)

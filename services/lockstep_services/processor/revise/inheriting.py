@@ -54,7 +54,7 @@ async def inherit(around: Surroundings, view: UnitView, offload: Offload) -> Inh
         return Inherited(engine, await _take_over(around, engine, states, sends, offload))
     except SnapshotError as error:
         await engine.close()
-        around.log.warning("a state does not fit", reason=str(error), app=view.name)
+        around.log.warning("a state does not fit", reason=str(error))
         lost = (f"everything ({error})",)
     except BaseException:  # a cancellation as well: nobody else knows of the engine
         await engine.close()
@@ -110,7 +110,7 @@ async def _to_restore(around: Surroundings, view: UnitView) -> list[Ended]:
     if restoration.revision not in there:
         raise LookupError(f"'{restoration.revision}' is gone, which '{view.name}' goes back to")
     ending = there[restoration.revision]
-    around.log.warning("restoring", revision=restoration.revision, app=view.name)
+    around.log.warning("restoring", revision=restoration.revision)
     return [
         Ended(group if ending.layout else None, unseal(await revisions.load(one.id)))
         for group, one in ending.states

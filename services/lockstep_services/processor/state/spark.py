@@ -56,7 +56,7 @@ class SparkExecutors:
 
         def on_suspected(first: Position, last: Position) -> None:
             self._suspected[text] = (first, last)
-            log.warning("a slice cannot be folded as it is", first=first, last=last)
+            log.warning("a slice cannot be folded as it is", position=first, last_position=last)
 
         spark = self._settings.spark
         asked = tasks_of(plan.checked.annotations)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from lockstep.bus import LogName, OutputTail
 from lockstep.clock import VirtualClock
@@ -124,9 +125,12 @@ async def test_a_log_that_begins_behind_its_revision_keeps_nothing() -> None:
     """That is tried again for ever."""
     place = Place(1)
     place.log.ends = (9, 10)
-    with pytest.raises(NoBeginningError):
+    with capture_logs() as told, pytest.raises(NoBeginningError):
         await place.begin()
     assert (len(place.executors.made), place.executors.left) == (1, 0)
+    (line,) = told
+    where = {"app": "A", "group": "main", "partition": "0", "first_position": 9, "position": 1}
+    assert where.items() <= line.items()
 
 
 async def test_a_revision_that_does_not_fit_keeps_nothing() -> None:

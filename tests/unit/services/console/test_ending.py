@@ -1,0 +1,39 @@
+"""The console's process says when it is there, and ends in good order when it is asked to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+
+SETTINGS: Final = {
+    "LOCKSTEP_SERVER__PORT": "0",
+    "LOCKSTEP_CLIENT__URL": "http://127.0.0.1:1",
+    "LOCKSTEP_TELEMETRY__LOG_FORMAT": "json",
+}
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_in_good_order(number: signal.Signals) -> None:
+    """With exit code 0, as the other services do, and with the lines that they write."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "lockstep_services.console"],
+        env={**os.environ, **SETTINGS}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        told = []
+        for line in process.stdout:
+            told.append(json.loads(line))
+            if told[-1]["message"] == "ready":
+                process.send_signal(number)
+        code = process.wait()
+    assert code == 0
+    assert [line["message"] for line in told] == ["listening", "ready", "stopping"]
+    assert told[0]["url"].startswith("http://127.0.0.1:")
+    assert told[2]["signal"] == number.name
