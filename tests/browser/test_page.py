@@ -1,4 +1,5 @@
-"""The live page in a real browser: charts move, texts stay texts, nothing comes from outside."""
+"""The live page in a real browser: charts move, texts and numbers stay what they are, nothing comes
+from outside, and it comes back."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pytest
 from lockstep.cli.client import Client
 from lockstep.cli.replay import send_retrying
 from lockstep.cli.suite import running_suite
+from tests.browser.gateway import gateway
 
 APP = """
 @app:name('Rooms')
@@ -20,6 +22,14 @@ define stream Reading (room string, celsius double);
 from Reading#window.length(10)
 select room, avg(celsius) as mean, count() as readings group by room insert into RoomMean;
 """
+NUMBERS = """
+@app:name('Numbers')
+define stream In (id long, share double);
+from In select id, share insert into Out;
+"""
+LONG = 9_007_199_254_740_993
+"""The first whole number that a browser cannot tell from its neighbour."""
+
 NASTY = "<img src=x onerror=\"document.title='owned'\">"
 
 
@@ -48,6 +58,51 @@ async def test_charts_move_while_events_come(tmp_path: Path, page: Any) -> None:
         assert page.troubles == []
         base = suite.addresses.presenter
         assert [url for url in page.requested if not url.startswith((base, "data:"))] == []
+
+
+@pytest.mark.timeout(240)
+async def test_it_comes_back_behind_a_gateway_and_shows_numbers_as_they_are(
+    tmp_path: Path, page: Any
+) -> None:
+    """After answers of 502, which a browser gives up at, and after silence; no row stands twice."""
+    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": "reference", "LOCKSTEP_SERVER__PORT": "0"}
+    async with (
+        running_suite(tmp_path / "suite", overrides=overrides, sync_interval="2m") as suite,
+        Client(suite.addresses) as client,
+        gateway(suite.addresses.presenter) as door,
+    ):
+        await send_retrying(lambda: client.deploy(NUMBERS))
+        await _send_number(client, LONG, 0.1234567890123)
+        await page.open(f"{door.url}/apps/Numbers")
+        await page.until("document.querySelectorAll('tbody tr').length === 1")
+        cells = "[...document.querySelectorAll('tbody tr td.number')].map((one) => one.innerText)"
+        assert await page.evaluate(cells) == [str(LONG), "0.1234567890123"]
+        assert len(await page.evaluate("document.querySelector('svg polyline').outerHTML")) > 0
+
+        said = "document.getElementById('connection').innerText"
+        door.refuse()
+        await page.until(f"{said} === 'connecting again'")
+        asked = door.asked
+        async with asyncio.timeout(60):
+            while door.asked < asked + 2:
+                await asyncio.sleep(0.05)
+        door.go_on()
+        await page.until(f"{said} === 'live'")
+        await _send_number(client, 1, 2.5)
+        await page.until("document.querySelectorAll('tbody tr').length > 1")
+        assert await page.evaluate(cells) == ["1", "2.5", str(LONG), "0.1234567890123"]
+
+        door.hold()
+        await page.until(f"{said} === 'no connection'")
+        door.go_on()
+        await page.until(f"{said} === 'live'")
+        await _send_number(client, 2, 3.5)
+        await page.until("document.querySelectorAll('tbody tr').length === 3")
+
+
+async def _send_number(client: Client, number: int, share: float) -> None:
+    body = json.dumps({"id": number, "share": share}).encode()
+    await send_retrying(lambda: client.send("Numbers", "In", body))
 
 
 async def _send(client: Client, readings: list[tuple[str, float]]) -> None:

@@ -22,6 +22,7 @@ from lockstep_services.presenter.resuming import event_id, resume_point
 
 DEFAULT_LIMIT = 100
 MAX_WAIT_MS = 30_000
+HISTORY_WAIT_MS = 10_000
 MAX_NUMBER = 10**12 - 1
 JSON = "application/json"
 AFTER_HEADER = "Lockstep-After"
@@ -60,6 +61,18 @@ class Lookup:
             )
         return models, stream
 
+    async def read(self, request: web.Request) -> tuple[AppModels, StreamModel]:
+        """The same once its history has been read; Problem 503 when that takes too long."""
+        models, _ = await self.stream(request)
+        if not await self._feed.has_read(models, HISTORY_WAIT_MS):
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"the history of app '{models.view.name}' is still being read",
+                hint="the presenter has just started, or the bus is away; try again in a moment",
+                retry_after_ms=1_000,
+            )
+        return await self.stream(request)
+
 
 class Api:
     """Handlers over the read models."""
@@ -86,10 +99,10 @@ class Api:
         return answer(body)
 
     async def _poll(self, request: web.Request) -> web.Response:
-        models, stream = await self._lookup.stream(request)
+        models, stream = await self._lookup.read(request)
         since_ms, is_cloud = models.view.log.since_ms, wants_cloudevents(request)
         resume = resume_point(request.query.get("after"), since_ms)
-        after = resume.seen or stream.last_id or OutputId(0, 0)
+        after = resume.seen or stream.last_id or stream.kept_from or OutputId(0, 0)
         wait_ms = number(request, "wait_ms", 0, MAX_WAIT_MS)
         rows, gap = stream.after(after)
         if not rows and wait_ms:
@@ -129,7 +142,7 @@ class Api:
         rows = [dict(zip(names, row.data, strict=True)) for row in table.rows(limit)]
         body = {
             "table": name, "key": table.key, "count": len(table), "forgotten": table.forgotten,
-            "rows": rows,
+            "complete": table.is_complete, "rows": rows,
         }  # fmt: skip
         return answer(body)
 
@@ -148,6 +161,12 @@ def number(request: web.Request, name: str, default: int, limit: int) -> int:
 def answer(body: Any) -> web.Response:
     """A JSON answer; values that JSON has no form for become text."""
     return web.Response(body=encode(body), content_type=JSON)
+
+
+def cut(request: web.Request) -> None:
+    """Ends the connection at once, and with it all that still waits to be sent."""
+    if request.transport is not None:
+        request.transport.abort()
 
 
 def encode(body: Any) -> bytes:

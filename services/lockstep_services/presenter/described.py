@@ -27,12 +27,13 @@ class Polled(TypedDict):
 
 
 class Table(TypedDict):
-    """Rows of a stored table, as its changes tell."""
+    """Rows of a stored table, as its changes tell; `complete`: whether they are all."""
 
     table: str
     key: list[str]
     count: int
     forgotten: int
+    complete: bool
     rows: list[dict[str, Any]]
 
 
@@ -72,6 +73,7 @@ class App(TypedDict):
 
     app: str
     version: str
+    edition: str
     text: str
     streams: list[dict[str, Any]]
     tables: list[dict[str, Any]]

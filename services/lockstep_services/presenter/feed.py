@@ -1,7 +1,8 @@
 """Follows the output logs of all apps into the read models, the listeners and the presenter topics.
 
 One task per app and version. Reading starts at the log's first kept record, so a restarted
-presenter shows what the last one showed. The logs of a fleet are read as one.
+presenter shows what the last one showed. The next version goes on with the models of what it shows
+alike. The logs of a fleet are read as one.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Final
 import msgspec
 
 from lockstep.bus import Bus, OutputEntry, OutputLog, presenter_subject
-from lockstep.clock import Clock
-from lockstep.control import AppView, Catalogue, FlowTold, MergedOutputs
-from lockstep.events import OutputRecord, Position, UnavailableError
-from lockstep.events.outputs import in_columns, joined
+from lockstep.clock import Clock, wait_set
+from lockstep.control import OWN_LOG, AppView, Catalogue, FlowTold, MergedOutputs
+from lockstep.control.gathering import complete_behind
+from lockstep.events import OutputId, OutputRecord, Position, UnavailableError
+from lockstep.events.outputs import first_id, in_columns, joined
 from lockstep.frame import LeaseKeeper, Tasks, run_until
 from lockstep.settings import PresenterSettings
 from lockstep.siddhiql import ast
@@ -28,6 +30,10 @@ from lockstep_services.presenter.models import Fresh, StreamModel, TableModel
 READ_MAX_RECORDS: Final = 500
 READ_MAX_BYTES: Final = 8_388_608
 READ_WAIT_MS: Final = 10_000
+HISTORY_READ_WAIT_MS: Final = 3_000
+"""While history is read. If a fleet's brings nothing for so long, which is many times what lies
+between two marks, there is no more for now: one of its units may be away."""
+
 END_WITHIN_S: Final = 0.5
 """Whoever looks at a flow waits for a second at most."""
 
@@ -40,9 +46,13 @@ class AppModels:
     Of a fleet, `sequence` and all that is told by it are positions.
 
     `history_end`: where its output log ended when it was first looked at; what stands behind is
-    new, and goes to the presenter topics as well. None: not looked at yet. `told`: what the models
-    of the version `before` have told everybody, who is not told again while this one reads the log
-    from its beginning. `lately`: how late new rows could be seen. `end`: asks where its log ends.
+    new, and goes to the presenter topics. None: not looked at yet. `told`: up to where listeners
+    are told nothing: of history, and of what the models of the version `before` have told them.
+    `caught_up` is set once all that is read. `lately`: how late new rows could be seen. `end`: asks
+    where its log ends.
+
+    Models of `before` go on here where they are alike. Then only those that are new (`_made`) may
+    lack rows that were trimmed up to `_known_to`.
     """
 
     def __init__(
@@ -63,16 +73,68 @@ class AppModels:
         }
         self.lately = Recent(now_ms)
         self.sequence = 0
-        self.told = 0
+        self.told: int | None = None
         self.history_end: int | None = None
+        self.caught_up = asyncio.Event()
         self.end: Callable[[], Awaitable[int]] | None = None
-        if before is None or not _same_log(before.view, view):
+        self._made = self._all
+        self._known_to = 0
+        if before is None or before.told is None or not _same_log(before.view, view):
             return
-        if before.view.fleet is None and view.fleet is not None:
+        if (before.view.fleet is None) == (view.fleet is None):
+            self._take_over(before, before.told)
+        elif before.caught_up.is_set():
             self.told = self.history_end = before.last_position
-        else:
-            self.told = max(before.sequence, before.told)
-            self.history_end = before.history_end
+
+    def _take_over(self, before: AppModels, told: int) -> None:
+        self.told, self.history_end = max(told, before.sequence), before.history_end
+        self.streams |= {
+            name: one
+            for name, one in before.streams.items()
+            if name in self.streams and one.schema == self.streams[name].schema
+        }
+        self.tables |= {
+            name: one
+            for name, one in before.tables.items()
+            if name in self.tables and one.is_like(self.tables[name])
+        }
+        self._made = [one for one in self._all if one not in before._all]
+        self._known_to = before.sequence
+        if not self._made:
+            self.sequence = before.sequence
+            self.look()
+
+    @property
+    def _all(self) -> list[StreamModel | TableModel]:
+        return [*self.streams.values(), *self.tables.values()]
+
+    @property
+    def edition(self) -> str:
+        """Differs when the app's text, or the app itself, is another one."""
+        deployment = self.view.deployment
+        return f"{deployment.version}.{deployment.life.deployed_ms}"
+
+    async def begin(self) -> None:
+        """Learns where its history ends. UnavailableError."""
+        if self.told is None and self.end is not None:
+            self.told = self.history_end = await self.end()
+        self.look()
+
+    def look(self) -> None:
+        """Whether all that listeners are not told of was read."""
+        if self.told is not None and self.sequence >= self.told:
+            self.caught_up.set()
+
+    def end_history(self) -> None:
+        """A unit of a fleet is away: what is still to come of it is told as it comes."""
+        if not self.caught_up.is_set():
+            self.told = self.sequence
+            self.caught_up.set()
+
+    def cut(self, kept_from: OutputId, trimmed_to: int) -> None:
+        """What stood up to there was trimmed before it was read."""
+        for one in self._all if trimmed_to > self._known_to else self._made:
+            one.cut(kept_from)
 
     @property
     def last_position(self) -> Position:
@@ -125,6 +187,17 @@ class Feed:
             shown=shown, waits=waits, latency_p50_ms=lately.p50_ms, latency_p99_ms=lately.p99_ms
         )
 
+    async def has_read(self, models: AppModels, wait_ms: int) -> bool:
+        """Whether the app's history has been read, or is in so long. Who looked into a model before
+        that would miss the rest of it."""
+        app, until_ms = models.view.name, self._clock.monotonic_ms() + wait_ms
+        while not (models := self._models.get(app, models)).caught_up.is_set():
+            left_ms = until_ms - self._clock.monotonic_ms()
+            if left_ms <= 0:
+                return False
+            await wait_set(models.caught_up, self._clock, left_ms)
+        return True
+
     async def _waits(self, models: AppModels) -> int | None:
         if models.end is None:
             return None
@@ -162,41 +235,48 @@ class Feed:
                 models = AppModels(view, self._settings, now_ms, replaced.get(app))
                 self._models[app] = models
                 self._tasks.supervise(f"feed-{app}", partial(self._follow, models))
-        for app in replaced:
+        for app, models in replaced.items():
+            models.caught_up.set()  # who waits for it looks at the one that is there now
             self._listeners.wake(app)  # who listens to what is not there any more
 
     async def _follow(self, models: AppModels) -> None:
         if models.view.fleet is None:
             log = await self._bus.output_log(models.view.log)
             models.end = partial(_end_of, log)
-            if models.history_end is None:
-                models.history_end = await _end_of(log)
+            await models.begin()
             await self._read(models, log)
             return
         merged = MergedOutputs(self._bus, models.view, self._clock)
         models.end = merged.last
-        if models.history_end is None:
-            models.history_end = await merged.last()
-        merged.stop_at(models.told, models.history_end)
+        await models.begin()
+        merged.stop_at(models.told or 0, models.history_end or 0)
+        trimmed_to = await _trimmed_to(self._bus, merged)
+        if trimmed_to > models.sequence:
+            models.cut(OutputId(trimmed_to + 1, 0), trimmed_to)
         await run_until(partial(self._read, models, merged), merged.run)
 
     async def _read(self, models: AppModels, log: OutputLog | MergedOutputs) -> None:
         """Until cancelled."""
         history_end = models.history_end or 0
         while True:
+            is_history = not models.caught_up.is_set()
             entries = await log.read(
                 models.sequence,
                 max_records=READ_MAX_RECORDS,
                 max_bytes=READ_MAX_BYTES,
-                wait_ms=READ_WAIT_MS,
+                wait_ms=HISTORY_READ_WAIT_MS if is_history else READ_WAIT_MS,
             )
             if not entries:
+                if isinstance(log, MergedOutputs):
+                    models.end_history()
                 continue
+            await _note_trimmed(models, log, entries)
             models.sequence = entries[-1].sequence
-            # Dashboards get what is new, not the history again after a restart.
-            told = sum(entry.sequence <= models.told for entry in entries)
+            # Listeners get what is new, not the history again after a restart.
+            told = sum(entry.sequence <= (models.told or 0) for entry in entries)
             old = max(told, sum(entry.sequence <= history_end for entry in entries))
-            self._take(models, entries[:told])
+            self._take(models, entries[:told], is_history=True)
+            models.look()
             self._tell_listeners(models, self._take(models, entries[told:old]))
             with self._traces.follow("present", _traces_in(entries[old:]), app=models.view.name):
                 fresh = self._take(models, entries[old:])
@@ -217,7 +297,7 @@ class Feed:
             self._metrics.observe("lockstep_latency_ms", took_ms, app=app, stage="presented")
 
     def _take(
-        self, models: AppModels, entries: Sequence[OutputEntry]
+        self, models: AppModels, entries: Sequence[OutputEntry], *, is_history: bool = False
     ) -> list[tuple[StreamModel, Fresh]]:
         """Shows rows to who asks; gives those of streams."""
         rows = joined(
@@ -225,7 +305,7 @@ class Feed:
             for entry in entries
             if isinstance(entry.record, OutputRecord)
         )
-        now_ms = self._clock.monotonic_ms()
+        now_ms = None if is_history else self._clock.monotonic_ms()
         taken: list[tuple[StreamModel, Fresh]] = []
         for name in dict.fromkeys(each.stream for each in rows.columns):
             some = rows.of_stream(name)
@@ -275,6 +355,34 @@ def primary_key(view: AppView, table: str) -> tuple[str, ...]:
         if annotation.name.lower() == "primarykey":
             return annotation.positional
     return ()
+
+
+async def _note_trimmed(
+    models: AppModels, log: OutputLog | MergedOutputs, entries: Sequence[OutputEntry]
+) -> None:
+    """Records in front of these that were trimmed before they were read. Rows are kept from the
+    first of these on, or from behind the log's last one. UnavailableError."""
+    trimmed_to = entries[0].sequence - 1
+    if isinstance(log, MergedOutputs) or trimmed_to <= models.sequence:
+        return
+    records = (entry.record for entry in entries)
+    ids = (first_id(one.rows) for one in records if isinstance(one, OutputRecord) and one.rows)
+    if (first := next(ids, None)) is not None:
+        models.cut(first, trimmed_to)
+    elif (last := (await log.tail()).last_id) is not None:
+        models.cut(OutputId(last.position, last.ordinal + 1), trimmed_to)
+
+
+async def _trimmed_to(bus: Bus, merged: MergedOutputs) -> Position:
+    """Up to which position a fleet's logs may have forgotten rows; 0: none. UnavailableError."""
+    begun = (
+        one for one in await merged.layouts() if one.number == OWN_LOG or one.begin is not None
+    )
+    first = next(begun, None)
+    if first is None:
+        return 0
+    behind = [await complete_behind(await bus.output_log(name)) for name in first.tails]
+    return max(first.begin or 0, *behind)
 
 
 async def _end_of(log: OutputLog) -> int:

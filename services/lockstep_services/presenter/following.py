@@ -17,6 +17,9 @@ from lockstep_services.presenter.models import Shown, StreamModel, identity
 from lockstep_services.presenter.resuming import ResumePoint
 
 KEEPALIVE_MS: Final = 10_000
+HISTORY_LOOK_MS: Final = 1_000
+HISTORY_LOOKS: Final = 60
+"""So often, who comes while history is read is asked to wait; then it is sent away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Ended(Enum):
     LAGGING = "too slow; connect again to resume"
     ANEW = "the app was deployed anew; connect again"
     LEAVING = "the presenter stops; connect again to resume"
+    READING = "the history is still being read; connect again to resume"
 
 
 Heard = Sequence[Shown] | Gap | Ended | None
@@ -55,16 +59,32 @@ async def follow(
     """The last thing is an Ended. `listener` was added before, so that no row is missed."""
     seen, log, name = resume.seen, models.view.log, stream.schema.name
 
-    def is_other() -> bool:
-        """The next app of this name counts from 1; the next version may have other attributes."""
+    def present() -> StreamModel | None:
+        """The stream as it is shown now. None: the next app of this name counts from 1, the next
+        version may have other attributes."""
         now = feed.models(log.app)
         if now is None:
-            return False
+            return stream
         there = now.streams.get(name)
-        return now.view.log != log or there is None or there.schema != stream.schema
+        is_same = now.view.log == log and there is not None and there.schema == stream.schema
+        return there if is_same else None
 
+    looks = 0
+    while not closing.is_set() and not await feed.has_read(models, HISTORY_LOOK_MS):
+        looks += 1
+        if looks == HISTORY_LOOKS:
+            yield Ended.READING
+            return
+        yield None
+    if closing.is_set():
+        yield Ended.LEAVING
+        return
+    there = present()
+    if there is None:
+        yield Ended.ANEW
+        return
     if seen is not None:
-        rows, gap = stream.after(seen)
+        rows, gap = there.after(seen)
         if gap or resume.is_anew:
             yield Gap(seen, "the app was purged" if resume.is_anew else "history is gone")
         yield rows
@@ -72,7 +92,7 @@ async def follow(
     while not closing.is_set():
         arrived = await wait_set(listener.arrived, clock, KEEPALIVE_MS)
         found = [row for row in listener.take() if seen is None or row.id > seen]
-        if is_other():
+        if present() is None:
             yield Ended.ANEW
             return
         yield found if arrived else None

@@ -68,18 +68,21 @@ class StreamModel:
     """The last rows of a stream, at most `history_rows`.
 
     `hand_on_rows` (at least the history): so many of the rows that come at once are made and handed
-    on; of more, the first are only counted.
+    on; of more, the first are only counted. `kept_from`: rows in front of this one may have been
+    trimmed before they were read; None: none was.
     """
 
     def __init__(self, schema: StreamSchema, history_rows: int, hand_on_rows: int = 0) -> None:
         self.schema = schema
+        self.kept_from: OutputId | None = None
         self._hand_on_rows = max(history_rows, hand_on_rows)
         self.total = 0
         self._rows: deque[Shown] = deque(maxlen=history_rows)
         self._recent: deque[tuple[int, int]] = deque()
 
-    def add(self, rows: RowsOfColumns, now_ms: int) -> Fresh:
-        """Takes rows in order; gives those not seen before. `now_ms` is monotonic.
+    def add(self, rows: RowsOfColumns, now_ms: int | None) -> Fresh:
+        """Takes rows in order; gives those not seen before. `now_ms` is monotonic; None: they are
+        history, which is no part of the present rate.
 
         Rows with another number of values were published by an earlier version of the app, whose
         stream had other attributes: they are not shown.
@@ -94,8 +97,13 @@ class StreamModel:
         shown = [Shown(row.id, row.timestamp_ms, row.data) for row in last]
         self._rows.extend(shown)
         self.total += len(rows)
-        self._recent.append((now_ms, len(rows)))
+        if now_ms is not None:
+            self._recent.append((now_ms, len(rows)))
         return Fresh(shown, len(rows) - len(shown))
+
+    def cut(self, kept_from: OutputId) -> None:
+        """Rows in front of this one were trimmed before they were read."""
+        self.kept_from = kept_from
 
     def latest(self, limit: int) -> list[Shown]:
         """The newest rows, newest first."""
@@ -105,8 +113,9 @@ class StreamModel:
     def after(self, seen: OutputId) -> tuple[list[Shown], bool]:
         """Rows behind an identity, oldest first; and whether rows in between may be forgotten."""
         found = [row for row in self._rows if row.id > seen]
+        is_cut = self.kept_from is not None and seen < self.kept_from
         full = len(self._rows) == self._rows.maxlen
-        return found, full and bool(self._rows) and self._rows[0].id > seen
+        return found, is_cut or (full and bool(self._rows) and self._rows[0].id > seen)
 
     @property
     def last_id(self) -> OutputId | None:
@@ -127,6 +136,7 @@ class TableModel:
 
     def __init__(self, schema: StreamSchema, key: Sequence[str], max_rows: int) -> None:
         self.schema = schema
+        self._is_cut = False
         self.key = tuple(key) or schema.names
         self.forgotten = 0
         self.changes = 0
@@ -142,6 +152,7 @@ class TableModel:
             if self._last is not None and row.id <= self._last:
                 continue
             if len(row.data) not in (len(self.schema.names), len(self.key)):
+                self._is_cut = True
                 continue
             self._last = row.id
             self.changes += 1
@@ -155,6 +166,19 @@ class TableModel:
         while len(self._rows) > self._max_rows:
             del self._rows[next(iter(self._rows))]
             self.forgotten += 1
+
+    def is_like(self, other: TableModel) -> bool:
+        """Of the same columns, by the same key."""
+        return self.schema == other.schema and self.key == other.key
+
+    def cut(self, _kept_from: OutputId) -> None:
+        """Changes were trimmed before they were read."""
+        self._is_cut = True
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether these are all rows: every change was read, and none was forgotten."""
+        return not self._is_cut and not self.forgotten
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -110,6 +110,7 @@ class Page:
         body: dict[str, Any] = {
             "app": view.name,
             "version": view.deployment.version,
+            "edition": models.edition,
             "text": view.deployment.text,
             "streams": [
                 {"name": name, "attributes": attributes(model.schema)}

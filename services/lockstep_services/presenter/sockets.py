@@ -17,7 +17,7 @@ from lockstep.clock import Clock
 from lockstep.frame import Problem, run_until
 from lockstep.frame.callers import offered_protocols, opens_socket
 from lockstep.settings import PresenterSettings
-from lockstep_services.presenter.api import Lookup, encode
+from lockstep_services.presenter.api import Lookup, cut, encode
 from lockstep_services.presenter.feed import Feed
 from lockstep_services.presenter.following import Ended, Gap, Heard, follow
 from lockstep_services.presenter.forms import (
@@ -38,6 +38,7 @@ CODES: Final = {
     Ended.LAGGING: WSCloseCode.TRY_AGAIN_LATER,
     Ended.ANEW: WSCloseCode.SERVICE_RESTART,
     Ended.LEAVING: WSCloseCode.GOING_AWAY,
+    Ended.READING: WSCloseCode.TRY_AGAIN_LATER,
 }
 
 
@@ -92,7 +93,7 @@ class Sockets:
         except _EndedError as end:
             await _close(request, socket, end.code, end.reason)
         except TimeoutError:
-            _cut(request)
+            cut(request)
         except ConnectionError:
             pass
         except asyncio.CancelledError:
@@ -160,10 +161,4 @@ async def _close(
         async with asyncio.timeout(CLOSE_LIMIT_S):
             await socket.close(code=code, message=reason.encode())
     except TimeoutError:
-        _cut(request)
-
-
-def _cut(request: web.Request) -> None:
-    """At once, and with all that still waits to be sent."""
-    if request.transport is not None:
-        request.transport.abort()
+        cut(request)

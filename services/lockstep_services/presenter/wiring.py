@@ -47,7 +47,7 @@ class Presenter:
         )  # fmt: skip
         self._beating = Beating(context)
         lookup = Lookup(self._feed)
-        streams = EventStreams(self._feed, lookup, listeners, self._watch, clock)
+        streams = EventStreams(self._feed, lookup, listeners, self._watch, clock, presenter)
         context.describe(ROUTES)
         Api(lookup, listeners, clock, presenter.history_rows).add_to(context.router)
         questions = Questions(lookup, bus.topics, clock, context.randomness, settings.archive)

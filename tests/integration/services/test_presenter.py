@@ -82,6 +82,7 @@ async def test_latest_poll_and_tables(cluster_of: Start) -> None:
 
         found = await until(table, "three keys")
         assert {row["k"]: row["v"] for row in found["rows"]} == {"a": 3, "b": 2, "c": 4}
+        assert found["complete"] is True
 
 
 async def test_event_streams_resume_behind_the_last_id(cluster_of: Start) -> None:

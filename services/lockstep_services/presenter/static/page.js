@@ -3,6 +3,7 @@ import { MAX_SERIES, draw, short } from "/assets/charts.js";
 
 const NUMBERS = new Set(["int", "long", "float", "double"]);
 const KEEP_ROWS = 400, SHOWN_ROWS = 40, OVERVIEW_EVERY_MS = 1500, SERIES_CANDIDATES = 2;
+const REOPEN_MS = 2000, SILENT_MS = 5000, FIRST_MS = 20000;
 const main = document.getElementById("main");
 const connection = document.getElementById("connection");
 let paused = false;
@@ -26,7 +27,7 @@ function connected(state, text) {
 }
 
 async function load(path) {
-  const response = await fetch(path, { headers: { Accept: "application/json" } });
+  const response = await fetch(path, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(SILENT_MS) });
   const body = await response.json();
   if (!response.ok) throw new Error(body.detail || response.statusText);
   return body;
@@ -100,8 +101,11 @@ class StreamCard {
   take({ total, rate, rows }) {
     this.total.firstChild.textContent = short(total);
     this.rate.firstChild.textContent = short(rate);
-    if (!rows.length) return;
-    this.rows.push(...rows);
+    // Who comes back is sent the newest rows again.
+    const known = new Set(this.rows.map((row) => row[0]));
+    const fresh = rows.filter((row) => !known.has(row[0]));
+    if (!fresh.length) return;
+    this.rows.push(...fresh);
     if (this.rows.length > KEEP_ROWS) this.rows.splice(0, this.rows.length - KEEP_ROWS);
     this.last.firstChild.textContent = clock(this.rows[this.rows.length - 1][1]);
     this.render();
@@ -114,11 +118,11 @@ class StreamCard {
     for (const chart of this.charts) {
       const series = names.map((name) => ({ name, points: [] }));
       this.rows.forEach((row, x) => {
-        const y = row[chart.attribute.at];
-        if (typeof y === "number") series[by ? names.indexOf(String(row[by.at])) : 0].points.push([x, y]);
+        const y = numeric(row[chart.attribute.at]);
+        if (y !== null) series[by ? names.indexOf(String(row[by.at])) : 0].points.push([x, y]);
       });
       const range = draw(chart.svg, series.filter((one) => one.points.length));
-      const latest = this.rows[this.rows.length - 1][chart.attribute.at];
+      const latest = numeric(this.rows[this.rows.length - 1][chart.attribute.at]);
       chart.now.textContent = short(latest);
       chart.span.textContent = range ? `${short(range.low)} to ${short(range.high)}` : "no value yet";
     }
@@ -139,22 +143,31 @@ class TableCard {
   constructor({ name, attributes, key }) {
     this.attributes = attributes;
     this.count = figure("0", "rows");
+    this.note = make("p", { cls: "soft", text: "Rows may be missing: older changes are not kept here. An on-demand query gives all." });
+    this.note.hidden = true;
     this.body = make("tbody");
     this.root = make("article", { cls: "card" },
       make("header", {}, make("h2", { text: name }), make("span", { cls: "soft", text: key.length ? `key ${key.join(", ")}` : "no key" })),
       make("div", { cls: "figures" }, this.count),
+      this.note,
       make("div", { cls: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...attributes.map((one) => make("th", { text: one.name, cls: NUMBERS.has(one.type) ? "number" : "" })))), this.body)));
   }
 
-  take({ count, rows }) {
+  take({ count, complete, rows }) {
+    this.note.hidden = complete;
     this.count.firstChild.textContent = short(count);
     this.body.replaceChildren(...rows.map((row) => make("tr", {}, ...this.attributes.map((one, at) => cell(row[at], one.type)))));
   }
 }
 
+// Whole numbers that a browser would round come as text.
+function numeric(value) {
+  return value === null ? null : Number(value);
+}
+
 function cell(value, type) {
   if (value === null) return make("td", { text: "null", cls: NUMBERS.has(type) ? "null number" : "null" });
-  if (NUMBERS.has(type)) return make("td", { text: typeof value === "number" && !Number.isInteger(value) ? String(+value.toPrecision(8)) : String(value), cls: "number" });
+  if (NUMBERS.has(type)) return make("td", { text: String(value), cls: "number" });
   const text = typeof value === "object" ? JSON.stringify(value) : String(value);
   return make("td", { text, title: text });
 }
@@ -183,22 +196,39 @@ async function showApp(name) {
     make("section", {}, make("h2", { text: "Streams" }), streams.size ? make("div", { cls: "cards" }, ...[...streams.values()].map((one) => one.root)) : none),
     ...(tables.size ? [make("section", {}, make("h2", { text: "Tables" }), make("div", { cls: "cards" }, ...[...tables.values()].map((one) => one.root)))] : []),
     make("section", {}, make("details", {}, make("summary", { text: `App text, version ${app.version.slice(0, 12)}` }), make("pre", { text: app.text }))));
-  follow(name, streams, tables, replicas);
+  follow(app, streams, tables, replicas);
 }
 
-function follow(name, streams, tables, replicas) {
-  const source = new EventSource(`/v1/apps/${encodeURIComponent(name)}/live`);
-  source.onopen = () => connected("good", "live");
-  source.onerror = () => connected("bad", "connecting again");
-  source.addEventListener("changed", () => location.reload());
-  source.addEventListener("digest", (message) => {
-    const digest = JSON.parse(message.data);
+// A browser gives a source up for good at the first answer that is not 200, as proxies give it, and
+// does not notice a presenter that says nothing: then another one is opened.
+function follow(app, streams, tables, replicas) {
+  let source = null, timer = 0;
+  function openIn(milliseconds) {
+    clearTimeout(timer);
+    timer = setTimeout(() => { connected("bad", "no connection"); open(); }, milliseconds);
+  }
+  function open() {
+    source?.close();
+    const opened = source = new EventSource(`/v1/apps/${encodeURIComponent(app.app)}/live`);
+    openIn(FIRST_MS);
+    opened.onerror = () => {
+      connected("bad", "connecting again");
+      if (opened.readyState === EventSource.CLOSED) openIn(REOPEN_MS);
+    };
+    opened.addEventListener("changed", () => location.reload());
+    opened.addEventListener("digest", (message) => { heard(JSON.parse(message.data)); });
+  }
+  function heard(digest) {
+    if (digest.edition !== app.edition) { location.reload(); return; }
+    openIn(SILENT_MS);
+    connected("good", "live");
     replicas.replaceChildren(...digest.replicas.map(replicaPill));
     if (!digest.replicas.length) replicas.replaceChildren(make("span", { cls: "pill bad", text: "no processor carries this app now" }));
     if (paused) return;
     for (const [key, value] of Object.entries(digest.streams)) streams.get(key)?.take(value);
     for (const [key, value] of Object.entries(digest.tables)) tables.get(key)?.take(value);
-  });
+  }
+  open();
 }
 
 // --- start ---------------------------------------------------------------------------------------

@@ -3,85 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from lockstep.bus import LogName, OutputLog
-from lockstep.bus.memory import MemoryBus, MemoryCarrier
-from lockstep.clock import VirtualClock
-from lockstep.control import AppView
-from lockstep.events import Life, OutputId, OutputRecord, OutputRow, UnavailableError
-from lockstep.frame import Tasks
-from lockstep.plan import build
-from lockstep.settings import load_settings
-from lockstep.siddhiql import check
-from lockstep.store import Deployment
-from lockstep.telemetry import Metrics, get_logger
-from lockstep_services.presenter.feed import Feed
-from lockstep_services.presenter.listeners import Listeners
+from lockstep.bus import LogName
+from lockstep.events import OutputId, OutputRecord, OutputRow, UnavailableError
 from tests.fleets import fleet_view, row, single_view, units_of
-
-TEXT = (
-    "@app:name('A') define stream In (v int);"
-    " from In select v insert into One; from In select v insert into Two;"
-)
-SETTINGS = load_settings({}).presenter
-
-
-def view(text: str = TEXT, *, created_ms: int = 0) -> AppView:
-    """A deployed app."""
-    return AppView(Deployment("A", text, text, Life(created_ms, 1), 1, 0), build(check(text)))
-
-
-class Apps:
-    """A catalogue that has not looked into the store yet."""
-
-    def __init__(self) -> None:
-        self.stored = {"A": view()}
-        self.views: Sequence[AppView] = ()
-
-    async def find(self, app: str) -> AppView | None:
-        """Looks into the store."""
-        self.views = list(self.stored.values())
-        return self.stored.get(app)
-
-
-class World:
-    """A feed that leads the topics, on a bus of its own."""
-
-    def __init__(self) -> None:
-        self.clock = VirtualClock()
-        self.bus = MemoryBus(MemoryCarrier(self.clock))
-        self.tasks = Tasks(self.clock, get_logger())
-        self.listeners = Listeners(10, 10, Metrics())
-        keeper: Any = SimpleNamespace(held=True)
-        self.apps = Apps()
-        self.feed = Feed(
-            self.bus, cast(Any, self.apps), self.listeners, keeper, self.tasks, self.clock,
-            SETTINGS, Metrics(),
-        )  # fmt: skip
-
-    async def publish(self, log: OutputLog, *streams: str) -> None:
-        """A record with a row of each; its position is its value."""
-        at = (await log.tail()).sequence
-        rows = [
-            OutputRow(OutputId(at + 1, i), name, 1, (at + 1,)) for i, name in enumerate(streams)
-        ]
-        await log.append(OutputRecord(1, tuple(rows)), expected_sequence=at)
-
-
-@asynccontextmanager
-async def running() -> AsyncIterator[World]:
-    """Its tasks end with the block."""
-    world = World()
-    try:
-        yield world
-    finally:
-        await world.tasks.stop_all()
+from tests.unit.services.presenter.feeds import TEXT, running, view
 
 
 async def test_topics_carry_what_comes_once_the_app_is_followed_and_nothing_older() -> None:
@@ -174,7 +103,7 @@ async def test_an_app_with_new_logs_tells_them_from_their_first_row() -> None:
         await world.feed.follow_catalogue()
         again = world.feed.models("A")
         assert again is not None
-        assert (again is models, again.told, again.history_end) == (False, 0, None)
+        assert (again is models, again.told, again.history_end) == (False, None, None)
 
 
 async def test_a_fleet_is_shown_as_one_app_and_nobody_is_told_a_row_twice() -> None:
