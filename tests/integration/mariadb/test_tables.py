@@ -34,11 +34,14 @@ from lockstep_services.publisher.contract import (
     SinkBinding,
     SinkSetupError,
 )
+from lockstep_services.publisher.mysql.statements import MysqlStatements
 from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
 from lockstep_services.publisher.rdbms.table_sink import TableSink
 from tests.mariadb.server import MariadbServer, start_mariadb
 
 NAME = "totals 100% `1`"
+QUOTED = "`totals 100% ``1```"
+KINDS = (AttributeType.LONG,)
 KEY = ("customer", "region")
 SCHEMA = StreamSchema(
     "Totals",
@@ -210,6 +213,38 @@ async def test_a_server_that_dies_keeps_all_or_nothing(
     await sink.deliver(Batch(2, rows_of(("b", "n", 1, 2.0, None, None))))
     assert await sink_of(connections).open() == 2
     assert [row[0] for row in await kept(mariadb)] == ["a", "b"]
+
+
+async def test_a_server_that_may_not_write_is_away(mariadb: MariadbServer) -> None:
+    """As a replica that is not yet promoted. No row is refused for that."""
+    admin = await aiomysql.connect(**parameters_of(datasource_of_url("shop", mariadb.url)))
+    async with admin.cursor() as cursor:
+        # Who may do all may write nevertheless.
+        await cursor.execute("CREATE USER 'app'@'%' IDENTIFIED BY 'app'")
+        await cursor.execute(
+            "INSERT INTO mysql.db (Host, Db, User, Select_priv, Insert_priv, Update_priv,"
+            " Delete_priv, Create_priv) VALUES ('%', 'test', 'app', 'Y', 'Y', 'Y', 'Y', 'Y')"
+        )
+        await cursor.execute("FLUSH PRIVILEGES")
+        pool = MysqlConnections(
+            datasource_of_url("shop", f"mysql://app:app@127.0.0.1:{mariadb.port}/test")
+        )
+        sink, statements = sink_of(pool), MysqlStatements("calls", pool)
+        await sink.open()
+        row = ("a", "n", 1, 1.0, None, None)
+        await cursor.execute("SET GLOBAL read_only = 1")
+        for rows in (rows_of(row), []):
+            with pytest.raises(UnavailableError, match="read-only"):
+                await sink.deliver(Batch(1, rows))
+        with pytest.raises(statements.away):
+            await statements.take_over(forget=False)
+        await cursor.execute("SET GLOBAL read_only = 0")
+    await sink.deliver(Batch(1, rows_of(row)))
+    assert [one[0] for one in await kept(mariadb)] == ["a"]
+    with pytest.raises(ValueError, match="READ ONLY"):
+        await statements.rows((f"DELETE FROM {QUOTED} WHERE orders = ", ""), KINDS, (1,), 5)
+    await pool.close()
+    admin.close()
 
 
 async def test_a_datasource_says_whether_it_answers(mariadb: MariadbServer) -> None:

@@ -4,6 +4,7 @@ Pure."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,7 +64,8 @@ def _value(value: Any, wanted: AttributeType) -> Any:
         case AttributeType.FLOAT | AttributeType.DOUBLE:
             if isinstance(value, bool | str):
                 raise ValueError(value)
-            return float(value)
+            found = float(value)
+            return math.nan if math.isnan(found) else found  # one NaN is what another one is
         case AttributeType.BOOL:
             if not isinstance(value, bool):
                 raise ValueError(value)

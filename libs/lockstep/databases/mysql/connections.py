@@ -23,10 +23,16 @@ _NO_CONNECTION: Final = range(2000, 2100)
 """The driver's own: no connection, or one that broke."""
 
 _PASSING: Final = frozenset(
-    {1021, 1040, 1041, 1053, 1114, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1226, 1317}
-    | {1927, 1969, 3024}
+    {1021, 1040, 1041, 1047, 1053, 1114, 1152, 1158, 1159, 1160, 1161, 1203, 1205, 1213, 1226, 1317}
+    | {1792, 1836, 1927, 1969, 3024}
 )
-"""What the server says when it lacks something for now: connections, memory, disk, a lock, time."""
+"""What the server says when it lacks something for now: connections, memory, disk, a lock, time,
+the right to write, its cluster."""
+_OPTION_PREVENTS: Final = 1290
+_READ_ONLY: Final = "read-only"
+"""The option that a replica has until it is promoted; others prevent a statement for good."""
+READS_ONLY: Final = 1792
+"""A transaction that can only read was to change something."""
 
 DENIED: Final = (1044, 1142, 1143)
 
@@ -190,6 +196,8 @@ def passes(error: pymysql.MySQLError) -> bool:
     if isinstance(error, pymysql.InterfaceError):
         return True
     number = error.args[0] if error.args else 0
+    if number == _OPTION_PREVENTS:
+        return _READ_ONLY in str(error)
     return isinstance(number, int) and (number in _PASSING or number in _NO_CONNECTION)
 
 

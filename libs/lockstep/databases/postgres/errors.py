@@ -11,20 +11,13 @@ import asyncpg
 from lockstep.databases.contract import DatabaseError
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import why_away
+from lockstep.store.postgres.connection import AWAY as STORE_AWAY
 
-UNREACHABLE: Final = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.InterfaceError,
-    asyncpg.QueryCanceledError,
-    OSError,
-)
-"""The server is away, or too slow: the same statement may go well later."""
+PASSING: Final = (*STORE_AWAY, asyncpg.LockNotAvailableError)
+"""The server is away, too slow, not yet promoted, or lacks something for now: the same statement
+may go well later."""
 
-AWAY: Final = (*UNREACHABLE, asyncpg.ObjectInUseError)
+AWAY: Final = (*PASSING, asyncpg.ObjectInUseError)
 """For those who follow a slot: another connection may still hold it."""
 
 
@@ -33,6 +26,10 @@ async def told(where: str) -> AsyncIterator[None]:
     """Errors of the driver as ours."""
     try:
         yield
+    except asyncpg.ConfigurationLimitExceededError as error:
+        raise DatabaseError(
+            str(error), where=where, hint="each followed table needs one of max_replication_slots"
+        ) from error
     except AWAY as error:
         raise UnavailableError(f"the database is away: {why_away(error)}", where=where) from error
     except asyncpg.InsufficientPrivilegeError as error:

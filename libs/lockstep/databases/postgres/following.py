@@ -6,6 +6,7 @@ to there is durable. Between the two a crash costs nothing: the same comes again
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ from lockstep.databases.datasources import Datasource
 from lockstep.databases.postgres.errors import told
 from lockstep.databases.postgres.pgoutput import UNCHANGED
 from lockstep.databases.postgres.slots import (
+    LOOK_BYTES,
+    LOOK_TIMEOUT_MS,
     advance,
     create_slot,
     drop_for_good,
@@ -34,6 +37,7 @@ from lockstep.databases.postgres.slots import (
     lsn_text,
     peek,
     publish,
+    taken_to,
     unpublish,
 )
 from lockstep.databases.postgres.transactions import Change, Decoder, Snapshot, Transaction
@@ -53,12 +57,12 @@ SELECT a.attname, a.atttypid::int8, format_type(a.atttypid, a.atttypmod)
 FROM pg_attribute a WHERE a.attrelid = $1::text::regclass AND a.attnum > 0 AND NOT a.attisdropped"""
 
 
-async def connected(datasource: Datasource) -> asyncpg.Connection:
-    """A connection that gives up in time."""
+async def connected(datasource: Datasource, least_ms: int = 0) -> asyncpg.Connection:
+    """A connection that gives up in time; a statement has `least_ms` at least."""
     return await asyncpg.connect(
         datasource.dsn,
         timeout=CONNECT_TIMEOUT_S,
-        command_timeout=datasource.statement_timeout_ms / 1000,
+        command_timeout=max(datasource.statement_timeout_ms, least_ms) / 1000,
         server_settings=session_settings(datasource.statement_timeout_ms),
     )
 
@@ -113,7 +117,8 @@ class PostgresFollowing:
     async def changes(self) -> AsyncIterator[ChangeBatch | None]:
         """See `Following`."""
         async with told(self._where):
-            connection = self._connection = await connected(self._datasource)
+            connection = await connected(self._datasource, LOOK_TIMEOUT_MS)
+            self._connection = connection
             decoder = await self._looked_at(connection)
             generation = await self._memory.get(GENERATION)
             if not await self._is_loaded(connection, generation):
@@ -132,8 +137,7 @@ class PostgresFollowing:
         async with told(self._where):
             connection = await connected(self._datasource)
             try:
-                generation = await self._memory.get(GENERATION)
-                await drop_for_good(connection, self._slots(generation), self._clock)
+                await drop_for_good(connection, self._name, self._clock)
                 if self._given is None:
                     await unpublish(connection, self._name)
             finally:
@@ -199,7 +203,7 @@ class PostgresFollowing:
                 number += 1
         at = lsn_number(begun)
         while True:
-            found = await self._peek(connection, decoder, slot, target)
+            found, _ = await self._peek(connection, decoder, slot, target)
             found = [one for one in found if at < one.end <= target]
             if not found:
                 break
@@ -229,23 +233,30 @@ class PostgresFollowing:
         self, connection: asyncpg.Connection, decoder: Decoder, generation: int
     ) -> AsyncIterator[ChangeBatch | None]:
         """What comes together is noted before it goes out. So after a crash in between the same
-        comes together again, under the same id."""
+        comes together again, under the same id. It may lie as far apart as the first look went, so
+        that one is not cut into steps."""
         slot = self._slot(generation)
         at = await self._memory.get(_at(generation))
         noted = await self._memory.get(_noted(generation))
+        # The one before may have noted the place and not moved the slot: what it gives begins here.
+        await advance(connection, slot, at)
+        reached = max(at, await taken_to(connection, slot))
         moved_ms = self._clock.monotonic_ms()
         while True:
             now = await flushed(connection)
             again = noted > at
-            found = await self._peek(connection, decoder, slot, noted if again else now)
+            up_to = noted if again else min(now, reached + LOOK_BYTES)
+            found, seen_to = await self._peek(connection, decoder, slot, up_to)
             found = [one for one in found if one.end > at and not (again and one.end > noted)]
             if not found:
-                at = max(at, noted)
-                if now > at and self._clock.monotonic_ms() - moved_ms >= MOVE_EVERY_MS:
+                at, reached = max(at, noted), max(reached, min(seen_to, up_to))
+                is_behind = reached < now
+                if is_behind or self._clock.monotonic_ms() - moved_ms >= MOVE_EVERY_MS:
                     moved_ms = self._clock.monotonic_ms()
-                    await advance(connection, slot, now)
+                    await advance(connection, slot, reached)
                 yield None
-                await self._clock.sleep_ms(self._poll_ms)
+                if not is_behind:
+                    await self._clock.sleep_ms(self._poll_ms)
                 continue
             end = found[-1].end
             if not again:
@@ -256,13 +267,18 @@ class PostgresFollowing:
                 yield batch
             await self._memory.put(_at(generation), end)
             at = end
+            reached = max(reached, end)
             await advance(connection, slot, end)
 
     async def _peek(
         self, connection: asyncpg.Connection, decoder: Decoder, slot: str, up_to: int
-    ) -> list[Transaction]:
-        found = await peek(connection, slot, up_to, self._publication)
-        return list(decoder.transactions(found))
+    ) -> tuple[list[Transaction], int]:
+        """What is found, and up to where all has been seen."""
+        seen = await peek(connection, slot, up_to, self._publication)
+        if not seen.messages:
+            return [], seen.end
+        # On a thread: a large transaction takes seconds.
+        return await asyncio.to_thread(list, decoder.transactions(seen.messages)), seen.end
 
     async def _batch(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ from lockstep.databases.postgres.pgoutput import (
     Written,
 )
 from lockstep.databases.postgres.slots import (
+    LOOK_BYTES,
+    LOOK_TIMEOUT_MS,
     advance,
     create_slot,
     drop_for_good,
@@ -155,6 +158,7 @@ class PostgresListening:
         self._at = 0
         self._read_to = 0
         self._moved_ms = 0
+        self._is_under_way = False
 
     async def read(self, *, max_rows: int, wait_ms: int) -> Sequence[RowEvent]:
         """See `Listening`."""
@@ -163,14 +167,17 @@ class PostgresListening:
             if self._connection is None:
                 await self._open()
             while not self._waiting:
-                await self._look()
+                is_behind = await self._look()
                 if self._waiting or self._clock.monotonic_ms() + POLL_MS > until_ms:
                     break
-                await self._clock.sleep_ms(POLL_MS)
-        return [self._waiting.popleft() for _ in range(min(max_rows, len(self._waiting)))]
+                if not is_behind:
+                    await self._clock.sleep_ms(POLL_MS)
+        found = [self._waiting.popleft() for _ in range(min(max_rows, len(self._waiting)))]
+        self._is_under_way = self._is_under_way or bool(found)
+        return found
 
     async def _open(self) -> None:
-        connection = await connected(self._datasource)
+        connection = await connected(self._datasource, LOOK_TIMEOUT_MS)
         try:
             table = quoted(self._table)
             relation = await connection.fetchval("SELECT to_regclass($1)::oid::int8", table)
@@ -179,12 +186,15 @@ class PostgresListening:
                     f"there is no table {self._table!r}", where=self._where, hint="table.name='…'"
                 )
             await self._take_slot(connection)
+            # The one before may have noted the place and not moved the slot.
+            at = await self._memory.get(AT)
+            await advance(connection, self._name, at)
         except BaseException:
             connection.terminate()
             raise
         self._reader = RowReader(relation, self._operations, self._name[-8:])
         self._connection = connection
-        self._read_to = self._at = await self._memory.get(AT)
+        self._read_to = self._at = at
 
     async def _take_slot(self, connection: Any) -> None:
         """What is committed from here on is read. After that the slot has to be there."""
@@ -200,22 +210,28 @@ class PostgresListening:
         await self._memory.put(AT, lsn_number(begun))
         await self._memory.put(BEGUN, 1)
 
-    async def _look(self) -> None:
-        """The next transactions; while there are none, the server may forget what it has."""
+    async def _look(self) -> bool:
+        """The next transactions; while there are none, the server may forget what it has. True
+        where there is more to look at."""
         assert self._reader is not None
         now = await flushed(self._connection)
-        messages = await peek(self._connection, self._name, now, self._publication)
-        found = [t for t in self._reader.transactions(messages) if t.end > self._read_to]
+        up_to = min(now, self._read_to + LOOK_BYTES)
+        seen = await peek(self._connection, self._name, up_to, self._publication)
+        # On a thread: a large transaction takes seconds.
+        found = await asyncio.to_thread(list, self._reader.transactions(seen.messages))
         for one in found:
-            self._waiting.extend(one.events)
-            self._read_to = one.end
+            if one.end > self._read_to:
+                self._waiting.extend(one.events)
+        is_further, self._read_to = seen.end > self._read_to, max(self._read_to, seen.end)
+        is_behind = is_further and self._read_to < now
         is_due = self._clock.monotonic_ms() - self._moved_ms >= MOVE_EVERY_MS
-        if not self._waiting and is_due:
-            self._read_to = max(self._read_to, now) if not messages else self._read_to
+        if not self._waiting and not self._is_under_way and (is_behind or is_due):
             await self.settle()
+        return is_behind
 
     async def settle(self) -> None:
         """See `Listening`. A transaction that was read in part stays where it is."""
+        self._is_under_way = False
         if self._connection is None or self._waiting or self._read_to <= self._at:
             return
         async with told(self._where):
@@ -230,7 +246,7 @@ class PostgresListening:
         async with told(self._where):
             connection = await connected(self._datasource)
             try:
-                await drop_for_good(connection, [self._name], self._clock)
+                await drop_for_good(connection, self._name, self._clock)
                 if self._given is None:
                     await unpublish(connection, self._name)
             finally:
@@ -240,5 +256,6 @@ class PostgresListening:
         """See `Listening`."""
         connection, self._connection = self._connection, None
         self._waiting.clear()
+        self._is_under_way = False
         if connection is not None:
             connection.terminate()

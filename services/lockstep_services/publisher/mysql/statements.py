@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pymysql
 
-from lockstep.databases.mysql.connections import passes
+from lockstep.databases.mysql.connections import READS_ONLY, passes
 from lockstep.events import AttributeType, FencedError
 from lockstep_services.publisher.mysql.sql import CREATE_CURSORS, KEY_TEXT, TAKE_OVER, TAKEN
 from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
@@ -85,6 +85,8 @@ class MysqlStatements:
                 await cursor.execute(marked(parts), tuple(values))
                 found = await cursor.fetchall()
             except pymysql.MySQLError as error:
+                if error.args[:1] == (READS_ONLY,):  # by our wish, not the server's
+                    raise ValueError(str(error)) from error
                 if not passes(error):
                     await _as_before(cursor)
                 raise

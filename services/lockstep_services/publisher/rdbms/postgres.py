@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import asyncpg
 
 from lockstep.databases.postgres.connections import Connections
-from lockstep.databases.postgres.errors import UNREACHABLE
+from lockstep.databases.postgres.errors import PASSING
 from lockstep.events import FencedError, OutputRow
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 from lockstep_services.publisher.rdbms.changes import statements
@@ -22,14 +22,7 @@ from lockstep_services.publisher.rdbms.table_sink import Errors
 class PostgresTable:
     """See `TableDatabase`. Without a `key` every row is inserted."""
 
-    away: Errors = (
-        *UNREACHABLE,
-        asyncpg.DeadlockDetectedError,
-        asyncpg.LockNotAvailableError,
-        asyncpg.IdleInTransactionSessionTimeoutError,
-        asyncpg.OutOfMemoryError,
-        asyncpg.DiskFullError,
-    )
+    away: Errors = PASSING
     unfit: Errors = (asyncpg.PostgresError, asyncpg.DataError, OverflowError, ValueError, TypeError)
 
     def __init__(
@@ -73,6 +66,8 @@ class PostgresTable:
                 try:
                     async with connection.transaction():
                         await self._write(connection, [row])
+                except self.away:  # some of them are server's errors, too
+                    raise
                 except self.unfit as error:
                     refused.append(RefusedRow(row, str(error)))
             await probe.rollback()

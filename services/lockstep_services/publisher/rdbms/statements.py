@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, Final
 
+import asyncpg
+
 from lockstep.databases.postgres.connections import Connections
 from lockstep.databases.postgres.values import CASTS
 from lockstep.events import AttributeType, FencedError
@@ -88,9 +90,12 @@ class PostgresStatements:
     ) -> list[tuple[Any, ...]]:
         """See `Statements`."""
         pool = await self._connections.pool()
-        async with pool.acquire() as connection, connection.transaction(readonly=True):
-            cursor = await connection.cursor(marked(parts, types), *values)
-            return [tuple(row) for row in await cursor.fetch(max_rows + 1)]
+        try:
+            async with pool.acquire() as connection, connection.transaction(readonly=True):
+                cursor = await connection.cursor(marked(parts, types), *values)
+                return [tuple(row) for row in await cursor.fetch(max_rows + 1)]
+        except asyncpg.ReadOnlySQLTransactionError as error:
+            raise ValueError(str(error)) from error  # ours, not that of a server that may not write
 
 
 def marked(parts: Sequence[str], types: Sequence[AttributeType]) -> str:

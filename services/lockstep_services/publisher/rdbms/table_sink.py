@@ -66,19 +66,12 @@ class TableSink:
 
     async def deliver(self, batch: Batch) -> None:
         """All rows and the cursor, or nothing."""
-        database = self._database
         try:
-            await database.transact(batch.rows, self._sequence, batch.up_to)
-        except database.away as error:
+            refused = await self._refused(batch)
+        except self._database.away as error:
             raise self._away(error) from error
-        except database.unfit as error:
-            try:
-                refused = await database.find_refused(batch.rows)
-            except database.away as gone:
-                raise self._away(gone) from gone
-            if not refused:
-                refused = [RefusedRow(row, str(error)) for row in batch.rows]
-            raise RowsRefusedError(refused, where=self.binding.key) from error
+        if refused:
+            raise RowsRefusedError(refused, where=self.binding.key)
         self._sequence = batch.up_to
 
     def pending(self, batch: Batch) -> Sequence[OutputRow]:
@@ -90,6 +83,32 @@ class TableSink:
 
     async def close(self) -> None:
         """The connections are shared and stay."""
+
+    async def _refused(self, batch: Batch) -> Sequence[RefusedRow]:
+        """Rows for which the batch cannot go in; none: it has. Where each goes in alone, what was
+        in the way may have passed: the batch is tried once more."""
+        error = await self._tried(batch)
+        if error is None:
+            return []
+        if not batch.rows:
+            raise UnavailableError(
+                f"the sink's place cannot be noted: {error}", where=self.binding.key
+            ) from error
+        refused = await self._database.find_refused(batch.rows)
+        if not refused and (again := await self._tried(batch)) is not None:
+            refused = [RefusedRow(row, str(again)) for row in batch.rows]
+        return refused
+
+    async def _tried(self, batch: Batch) -> Exception | None:
+        """What the database says against it."""
+        database = self._database
+        try:
+            await database.transact(batch.rows, self._sequence, batch.up_to)
+        except database.away:  # may be a kind of what is unfit
+            raise
+        except database.unfit as error:
+            return error
+        return None
 
     def _away(self, error: BaseException) -> UnavailableError:
         return UnavailableError(f"the database is away: {why_away(error)}", where=self.binding.key)

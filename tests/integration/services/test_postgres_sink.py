@@ -1,0 +1,148 @@
+"""A sink into PostgreSQL: what passes is waited for, and no row is refused for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from lockstep.databases.postgres.connections import Connections
+from lockstep.embedded import PostgresServer
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    OutputId,
+    OutputRow,
+    StreamSchema,
+    UnavailableError,
+)
+from lockstep_services.publisher.contract import Batch, RowsRefusedError, SinkBinding
+from lockstep_services.publisher.rdbms.postgres import PostgresTable
+from lockstep_services.publisher.rdbms.statements import PostgresStatements
+from lockstep_services.publisher.rdbms.table_sink import TableSink
+from tests.integration.services.cluster import CLOCK, RANDOM, until
+
+SCHEMA = StreamSchema(
+    "Known", (Attribute("k", AttributeType.INT), Attribute("v", AttributeType.INT))
+)
+WAITS = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[PostgresServer]:
+    """The test's own."""
+    found = PostgresServer(tmp_path, clock=CLOCK, randomness=RANDOM, durable=False)
+    await found.start()
+    yield found
+    await found.kill()
+
+
+@pytest.fixture
+async def admin(server: PostgresServer) -> AsyncIterator[asyncpg.Connection]:
+    """Whoever looks after the server."""
+    connection = await asyncpg.connect(server.url)
+    yield connection
+    await connection.close()
+
+
+async def set_default(server: PostgresServer, admin: asyncpg.Connection, setting: str) -> None:
+    """For all sessions that begin."""
+    name = await admin.fetchval("SELECT quote_ident(current_database())")
+    await admin.execute(f"ALTER DATABASE {name} SET {setting}")
+
+
+def connections_of(server: PostgresServer) -> Connections:
+    """New sessions."""
+    return Connections(server.url, max_connections=2, statement_timeout_ms=10_000)
+
+
+def sink_of(connections: Connections) -> TableSink:
+    """Of a table with a key."""
+    binding = SinkBinding("App", SCHEMA, "Known.0.rdbms")
+    return TableSink(binding, PostgresTable(binding, "known", ("k",), connections))
+
+
+def rows_of(value: int, keys: Sequence[int] = (1, 2, 3)) -> list[OutputRow]:
+    """All keys get the value."""
+    return [OutputRow(OutputId(value, key), "Known", 1, (key, value)) for key in keys]
+
+
+async def kept(admin: asyncpg.Connection) -> list[tuple[int, int]]:
+    """What is in the table."""
+    return [tuple(row) for row in await admin.fetch("SELECT k, v FROM known ORDER BY k")]
+
+
+async def test_a_server_that_may_not_write_is_away(
+    server: PostgresServer, admin: asyncpg.Connection
+) -> None:
+    """As a replica that is not yet promoted, or one whose disk is full. A statement of an app is as
+    patient; a question that would change something is wrong, whatever the server may."""
+    connections = connections_of(server)
+    sink, statements = sink_of(connections), PostgresStatements("calls", connections)
+    await sink.open()
+    await statements.take_over(forget=False)
+    await sink.deliver(Batch(1, rows_of(1)))
+    await connections.close()
+    await set_default(server, admin, "default_transaction_read_only = on")
+    change = ("UPDATE known SET v = ", "")
+    for rows in (rows_of(2), []):
+        with pytest.raises(UnavailableError, match="read-only"):
+            await sink.deliver(Batch(2, rows))
+    with pytest.raises(UnavailableError, match="read-only"):
+        await sink_of(connections).open()
+    with pytest.raises(statements.away):
+        await statements.change("App/main/0/1.0", change, (AttributeType.INT,), (7,))
+    await connections.close()
+    await set_default(server, admin, "default_transaction_read_only = off")
+    with pytest.raises(ValueError, match="read-only"):
+        await statements.rows(change, (AttributeType.INT,), (7,), 5)
+    await sink.deliver(Batch(2, rows_of(2)))
+    assert await kept(admin) == [(1, 2), (2, 2), (3, 2)]
+    assert await statements.change("App/main/0/1.0", change, (AttributeType.INT,), (7,)) == 3
+    await connections.close()
+
+
+async def test_a_transaction_that_comes_too_late_is_tried_again(
+    server: PostgresServer, admin: asyncpg.Connection
+) -> None:
+    """Another program has changed a row meanwhile, where transactions see one moment."""
+    await set_default(server, admin, "default_transaction_isolation = 'repeatable read'")
+    connections = connections_of(server)
+    sink = sink_of(connections)
+    await sink.open()
+    await sink.deliver(Batch(1, rows_of(1)))
+    async with asyncio.TaskGroup() as group, admin.transaction():
+        await admin.execute("UPDATE known SET v = 100 WHERE k = 2")
+        delivering = group.create_task(late(sink))
+        await until(lambda: admin.fetchval(WAITS), "it waits for the other program")
+    assert "serialize" in delivering.result()
+    await sink.deliver(Batch(2, rows_of(2)))
+    assert await kept(admin) == [(1, 2), (2, 2), (3, 2)]
+    await connections.close()
+
+
+async def late(sink: TableSink) -> str:
+    """Why it is to be tried again."""
+    with pytest.raises(UnavailableError) as told:
+        await sink.deliver(Batch(2, rows_of(2)))
+    return str(told.value)
+
+
+async def test_a_row_that_does_not_fit_is_refused_alone(
+    server: PostgresServer, admin: asyncpg.Connection
+) -> None:
+    """By what the table itself demands."""
+    connections = connections_of(server)
+    sink = sink_of(connections)
+    await sink.open()
+    await admin.execute("ALTER TABLE known ADD CHECK (v < 5)")
+    bad = rows_of(9, keys=(2,))
+    with pytest.raises(RowsRefusedError) as refused:
+        await sink.deliver(Batch(1, [*rows_of(1, keys=(1,)), *bad]))
+    assert [one.row for one in refused.value.refused] == bad
+    await sink.deliver(Batch(1, rows_of(1, keys=(1,))))
+    assert await kept(admin) == [(1, 1)]
+    await connections.close()
