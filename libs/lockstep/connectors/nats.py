@@ -24,8 +24,12 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
-RESERVED_SUBJECTS = ("control.", "in.", "out.", "dead.", "presenter.", "$")
+RESERVED_SUBJECTS = ("control.", "in.", "out.", "dead.", "presenter.", "$", "_INBOX.")
 """What subjects of the suite's own begin with: nobody else may write or take there."""
+FRONT_DOOR: Final = "ingress."
+"""What comes in without a source: `ingress.<app>.<stream>`. An app sends to its own alone."""
+TOPICS: Final = "topic."
+"""Where in-memory sinks send to, and nobody else."""
 SERVERS: Final = ("server.urls", "bootstrap.servers")
 """Options that name a server which is not the suite's own; the second is the older name."""
 SCHEMES: Final = ("nats", "tls", "ws", "wss")
@@ -91,17 +95,45 @@ def _subject(arguments: Sequence[Argument]) -> None:
 def _taken_subject(arguments: Sequence[Argument]) -> None:
     _subject(arguments)
     options = _given(arguments)
-    if not server_urls(options) and options.get("destination", "").startswith("ingress."):
+    if server_urls(options):
+        return
+    text = options.get("destination", "")
+    if text.startswith(FRONT_DOOR):
         raise SignatureError(
             "what is published to ingress.<app>.<stream> comes in without a source",
             "leave the source out, or choose another subject",
+        )
+    if {"*", ">"} & set(text.partition(".")[0]):
+        raise SignatureError(
+            f"{text!r} takes subjects of the suite and of other apps, too",
+            "begin with a word, as in 'alerts.*' or 'alerts.>'",
+        )
+    if "/" in options.get("durable.name", ""):
+        raise SignatureError(
+            "a 'durable.name' with a '/' is that of a source that names none", "write '-' or '_'"
         )
 
 
 def _sent_subject(arguments: Sequence[Argument]) -> None:
     _subject(arguments)
-    if {"*", ">"} & set(_given(arguments).get("destination", "")):
+    options = _given(arguments)
+    text = options.get("destination", "")
+    if {"*", ">"} & set(text):
         raise SignatureError("a sink sends to one subject, without * and >", "alerts.fire")
+    if not server_urls(options) and text.startswith(TOPICS):
+        raise SignatureError(
+            f"the subject {text!r} is one of in-memory topics", "type='inMemory', topic='…'"
+        )
+
+
+def may_send(subject: str, options: Mapping[str, str], own_door: str) -> bool:
+    """Whether a sink may send to a subject, be it computed. `own_door`: what the subjects of its
+    app's streams at the front door begin with."""
+    if subject.startswith(reserved(options)):
+        return False
+    if server_urls(options) or subject.startswith(own_door):
+        return True
+    return not subject.startswith((FRONT_DOOR, TOPICS))
 
 
 _LOGIN: Final = ("username", "password", "token")

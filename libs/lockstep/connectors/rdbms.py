@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from lockstep.secrets.references import BEGINNING
@@ -28,13 +28,54 @@ MODE: Final = "execution.mode"
 BY_KEYS: Final = "update-or-insert"
 KEYS: Final = "update.keys"
 _NOT_OF_FILES: Final = ("username", "password", "publication")
+_SUITES_TABLES: Final = frozenset(
+    (
+        "accounts", "accounts_revision", "app_versions", "audit", "batch", "cursors",
+        "deployments", "documents", "drained", "epochs", "failovers", "figures_coarse",
+        "figures_fine", "levels", "migrations", "pauses", "placements", "revision_parts",
+        "revisions",
+    )
+)  # fmt: skip
+"""Of the suite's own schema. A server finds them by a bare name, too, where its user is called as
+the schema is."""
+_SYSTEMS: Final = ("lockstep_", "pg_")
+"""What names of the suite's tables beside its schema, and of the server's, begin with."""
 _INSTEAD: Final = f"jdbc.url='{_POSTGRES}host:port/database', or datasource='NAME' of the settings"
 
 
+def is_suites_own(option: Callable[[str], str | None]) -> bool:
+    """Neither a datasource nor a url: the database is that in which the suite keeps its store."""
+    return option("datasource") is None and not option("jdbc.url")
+
+
+def check_own_table(option: Callable[[str], str | None], table: str | None) -> None:
+    """SignatureError for a table of the suite's own database that is not for apps. Identifiers are
+    quoted, so a name means what it says, letter by letter."""
+    if table is None or not is_suites_own(option):
+        return
+    if "." in table:
+        said = f"'table.name' is {table!r}: in the suite's own database an app names no schema"
+    elif table in _SUITES_TABLES or table.lower().startswith(_SYSTEMS):
+        said = f"'table.name' is {table!r}: in the suite's own database that is not for apps"
+    else:
+        return
+    raise SignatureError(said, f"another name; or a database of your own: {_INSTEAD}")
+
+
+def check_no_statements(option: Callable[[str], str | None]) -> None:
+    """SignatureError for statements in the suite's own database, where its accounts are."""
+    if is_suites_own(option):
+        raise SignatureError(
+            "it names no database, and the suite's own takes no statements of apps", _INSTEAD
+        )
+
+
 def check_url(arguments: Sequence[Argument]) -> None:
-    """SignatureError for a database that nobody here speaks with."""
+    """SignatureError for a database that nobody here speaks with, and for what is not an app's in
+    the suite's own."""
     given = options_given(arguments)
     url = given.get("jdbc.url")
+    check_own_table(given.get, given.get("table.name"))
     if url is None:
         return
     if "datasource" in given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.connectors.rdbms import LOGIN, check_url
+from lockstep.connectors.rdbms import LOGIN, check_no_statements, check_url
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -35,6 +35,7 @@ def parameters_of(text: str) -> tuple[str, ...]:
 def _call(arguments: Sequence[Argument]) -> None:
     check_url(arguments)
     given = options_given(arguments)
+    check_no_statements(given.get)
     statement, gives = given.get("statement", ""), given.get("gives")
     words = CHANGING if gives is None else ASKING
     if first_word(statement) not in words:

@@ -34,6 +34,10 @@ class RedisPlace:
     password: str = field(default="", repr=False)
 
 
+_SUITES: Final = "lockstep:"
+"""What keys of leases, and of places of sinks, begin with."""
+
+
 def place_of(option_of: Callable[[str], str | None]) -> RedisPlace:
     """The server that the options mean: `nodes`, then `host`, `port`, `password`. ValueError."""
     host, port, password = HOST, PORT, ""
@@ -59,6 +63,8 @@ def _server(arguments: Sequence[Argument]) -> None:
             " makes on one server alone",
             "name one server: host='…', port='…'",
         )
+    if f"{given.get('table.name', '')}:".startswith(_SUITES):
+        raise SignatureError(f"keys that begin with {_SUITES!r} are the suite's", "another name")
     if BEGINNING in given.get("nodes", ""):
         return
     try:

@@ -9,6 +9,7 @@ from lockstep.control.answers import (
 )
 from lockstep.control.archived import archive_cursor, archived, archived_to
 from lockstep.control.catalogue import Catalogue
+from lockstep.control.claims import AT_THE_DOOR, claims_of, may_claim, path_of
 from lockstep.control.connectors import (
     Connector,
     connectors_of,
@@ -63,6 +64,7 @@ from lockstep.control.units import (
 )
 
 __all__ = [
+    "AT_THE_DOOR",
     "DEPLOYMENTS_CHANGED",
     "OWN_LOG",
     "PAST_DONE",
@@ -108,6 +110,7 @@ __all__ = [
     "archived_to",
     "ask_flows",
     "before_position",
+    "claims_of",
     "command_subject",
     "connectors_of",
     "erasure_subject",
@@ -115,7 +118,9 @@ __all__ = [
     "group_and_layout",
     "layouts_of",
     "log_of",
+    "may_claim",
     "past_key",
+    "path_of",
     "place_of",
     "presence_subject",
     "question_subject",

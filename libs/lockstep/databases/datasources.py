@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from lockstep.events import Fault, LockstepError
+from lockstep.secrets.closed import HINT, is_closed
 from lockstep.tls import TlsFiles, calling
 
 KINDS: Final = {
@@ -243,7 +244,10 @@ def datasource_for(
     name, url = option("datasource"), option("jdbc.url")
     if name is None:
         login = option("username") or "", option("password") or ""
-        return datasource_of_url("jdbc.url" if url else "store", url or default_dsn, *login)
+        found = datasource_of_url("jdbc.url" if url else "store", url or default_dsn, *login)
+        if found.kind == "sqlite" and is_closed(found.database):
+            raise DatasourceError(f"{found.database} is not for apps", where=found.name, hint=HINT)
+        return found
     if name not in known:
         raise DatasourceError(
             f"there is no datasource {name!r}",

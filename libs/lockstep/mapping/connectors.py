@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lockstep.connectors.endpoints import CREDENTIALS
+from lockstep.connectors.grpc import DOORS
+from lockstep.connectors.http_service import SERVICES
 from lockstep.events import LockstepError, StreamSchema
 from lockstep.mapping.distribution import build_distribution
 from lockstep.mapping.grpc_forms import check_form
+from lockstep.mapping.options import TRANSPORT
 from lockstep.mapping.registry import completed, sink_mapper, source_mapper
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
 from lockstep.siddhiql.checking.partners import check_partners
@@ -39,10 +43,26 @@ def check_connectors(checked: CheckedApp) -> None:
     for schema, _, source in annotated(checked, "source"):
         with _placed(map_of(source) or source):
             source_mapper(schema, map_of(source))
+        _check_credentials(source)
     for schema, _, sink in annotated(checked, "sink"):
         with _placed(map_of(sink) or sink):
             sink_mapper(schema, map_of(sink))
             build_distribution(schema, sink)
+
+
+def _check_credentials(source: ast.Annotation) -> None:
+    """Of a source with a door: who sends shows a credential to the door, not to the app."""
+    mapping = map_of(source)
+    if mapping is None or (source.get("type") or "").lower() not in {"http", *SERVICES, *DOORS}:
+        return
+    for element in (one for each in mapping.nested("attributes") for one in each.elements):
+        text = element.value.strip()
+        if text.startswith(TRANSPORT) and text.removeprefix(TRANSPORT).lower() in CREDENTIALS:
+            raise SiddhiQLError(
+                f"{text!r} would take what a sender shows to be let in",
+                line=mapping.at.line, column=mapping.at.column,
+                hint="leave it out; let senders name themselves in a header of their own",
+            )  # fmt: skip
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from lockstep.siddhiql.errors import SiddhiQLError
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A name that stands for itself in every format."""
 
-_TRANSPORT = "trp:"
+TRANSPORT: Final = "trp:"
+"""In front of the name of a transport property."""
 
 
 def invalid(annotation: ast.Annotation, message: str, hint: str | None = None) -> SiddhiQLError:
@@ -65,8 +66,8 @@ def columns(schema: StreamSchema, annotation: ast.Annotation) -> list[Column] | 
     found = []
     for attribute in schema.attributes:
         path = paths[attribute.name].strip()
-        if path.startswith(_TRANSPORT):
-            name = path.removeprefix(_TRANSPORT)
+        if path.startswith(TRANSPORT):
+            name = path.removeprefix(TRANSPORT)
             found.append(Column(attribute, name, is_transport=True))
         else:
             found.append(Column(attribute, path))

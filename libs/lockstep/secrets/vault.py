@@ -37,6 +37,8 @@ class Vault:
                 "there is no folder of secrets here", where=where,
                 hint="secrets.folder of the settings names it; it holds a file for each secret",
             )  # fmt: skip
+        if "/" in app or app in ("", ".", ".."):
+            raise SecretError(f"app {app!r} cannot have a folder of its own", where=where)
         for path in (self._folder / app / name, self._folder / name):
             if path.is_file():
                 return _read(path, where)

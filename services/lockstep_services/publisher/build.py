@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Any, Final
@@ -11,7 +12,13 @@ from typing import Any, Final
 from lockstep.bus import ForeignServers, Ingress, Topics
 from lockstep.clock import Clock
 from lockstep.connectors.grpc import CALL_ANSWER
-from lockstep.connectors.rdbms import KEYS, MODE, update_keys
+from lockstep.connectors.rdbms import (
+    KEYS,
+    MODE,
+    check_no_statements,
+    check_own_table,
+    update_keys,
+)
 from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
 from lockstep.connectors.redis import place_of
 from lockstep.control import AnswerTeller, AppView, sinks_of
@@ -29,9 +36,10 @@ from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.mapping.protobuf.methods import service_of
 from lockstep.schemas import SchemaUser
 from lockstep.schemas.registry import SchemaRegistry
-from lockstep.secrets import Hidden, SecretError, Vault
+from lockstep.secrets import Hidden, SecretError, Vault, is_closed
+from lockstep.secrets.closed import HINT
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
-from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue import ExtensionKind, SignatureError
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.checking.annotations import single
 from lockstep.siddhiql.checking.connectors import find_type, options_of
@@ -57,7 +65,7 @@ from lockstep_services.publisher.sinks.call import (
     answer_sources,
 )
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
-from lockstep_services.publisher.sinks.file import FileLane
+from lockstep_services.publisher.sinks.file import FileLane, path_of
 from lockstep_services.publisher.sinks.files import FilesLane
 from lockstep_services.publisher.sinks.grpc_call import Calls, GrpcAsking
 from lockstep_services.publisher.sinks.http import HttpSink
@@ -306,7 +314,7 @@ class SinkFactory:
                     options, self._log, f"{binding.app} : {binding.schema.name}"
                 )
             case "nats":
-                sink = nats_sink(options, self._topics, self._foreign)
+                sink = nats_sink(options, self._topics, self._foreign, binding.app)
             case "inMemory":
                 sink = topic_sink(options, self._topics)
             case "http":
@@ -374,6 +382,8 @@ class SinkFactory:
         return replace(found, max_connections=most, statement_timeout_ms=timeout_ms)
 
     def _statements(self, binding: SinkBinding, annotation: ast.Annotation) -> Statements:
+        with _checked(binding):
+            check_no_statements(annotation.get)
         datasource = self._datasource(binding, annotation)
         is_change, url = annotation.get("gives") is None, annotation.get("jdbc.url")
         if is_change and url is None and not datasource.app_changes:
@@ -414,18 +424,29 @@ class SinkFactory:
         annotation: ast.Annotation,
         definition: ast.StreamDefinition | ast.TableDefinition,
     ) -> Sink:
+        table = annotation.get("table.name") or binding.schema.name
+        with _checked(binding):
+            check_own_table(annotation.get, table)
         datasource = self._datasource(binding, annotation)
         if isinstance(definition, ast.TableDefinition):
             key = _primary_key(definition)
         else:
             key = update_keys(annotation.get(MODE), annotation.get(KEYS))
-        table = annotation.get("table.name") or binding.schema.name
         if datasource.kind == "mysql":
             return TableSink(binding, MysqlTable(binding, table, key, self._mysql_of(datasource)))
         if datasource.kind == "sqlite":
             return TableSink(binding, SqliteTable(binding, table, key, self._file_of(datasource)))
         connections = self._connections_of(datasource)
         return TableSink(binding, PostgresTable(binding, table, key, connections))
+
+
+@contextmanager
+def _checked(binding: SinkBinding) -> Iterator[None]:
+    """What the checker knows is looked at again: a secret, or the stream's name, may say it."""
+    try:
+        yield
+    except SignatureError as error:
+        raise SinkSetupError(error.message, where=binding.key, hint=error.hint) from error
 
 
 def _with_service(annotation: ast.Annotation, options: Mapping[str, str]) -> Mapping[str, str]:
@@ -443,6 +464,8 @@ def _file_lane(binding: SinkBinding, writer: MessageWriter, options: Mapping[str
             where=binding.key,
             hint=f"write a folder of the publisher's machine for {left_open[0]}, and deploy again",
         )
+    if is_closed(path_of(uri.partition("{{")[0])):
+        raise SinkSetupError(f"{uri!r} is not for apps", where=binding.key, hint=HINT)
     return (FilesLane if "{{" in uri else FileLane)(binding, writer, options)
 
 

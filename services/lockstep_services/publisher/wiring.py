@@ -25,6 +25,7 @@ from lockstep.control.health import MAX_TEXT
 from lockstep.databases import read_datasources
 from lockstep.databases.postgres.connections import Connections
 from lockstep.frame import Context, LeaseKeeper, Offload, Service, SharedThreads
+from lockstep.frame.closing import close_own_files
 from lockstep.secrets import Vault
 from lockstep_services.publisher.again import Again
 from lockstep_services.publisher.archive.archiver import Archiver
@@ -324,4 +325,5 @@ def _receivers_of(context: Context, watch: HeartbeatWatch) -> Receivers:
 
 def wire(context: Context) -> Service:
     """The publisher."""
+    close_own_files(context.settings)
     return Publisher(context)

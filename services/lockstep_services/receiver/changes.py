@@ -25,6 +25,7 @@ from lockstep.databases import (
     open_polling,
 )
 from lockstep.events import LockstepError, UnavailableError
+from lockstep.frame import LeaseKeeper
 from lockstep.siddhiql.parts import parts
 from lockstep.store import Cursors
 from lockstep.telemetry import Logger
@@ -32,6 +33,8 @@ from lockstep_services.receiver.cursors import CursorMemory
 from lockstep_services.receiver.sources import Source
 
 POLL_S: Final = 1
+READER_LEAVES_MS: Final = 1_000
+"""So long whoever reads a source has to end before others do what it would do at the end."""
 _DATASOURCE: Final = {
     "datasource": "datasource.name", "jdbc.url": "url", "username": "username",
     "password": "password",
@@ -74,7 +77,7 @@ class ChangeSources:
 
     def open(self, source: Source, written: Source) -> Mailbox:
         """With its secrets filled in, and as it is `written`: a label holds no secret, and stays
-        when one changes. DatasourceError, UnavailableError."""
+        when one changes. Connects when it is read. DatasourceError, UnavailableError."""
         options, since_ms = source.options, self._since_ms(source)
         if not since_ms:
             raise UnavailableError(f"app {source.app} is not deployed any more")
@@ -96,11 +99,13 @@ class ChangeSources:
         self._opened[source.name] = (label, listening)
         return ChangesMailbox(listening, table)
 
-    async def ended(self, name: str, then: Source | None) -> None:
-        """What nobody reads any more the database shall not keep."""
+    async def ended(self, name: str, then: Source | None, keeper: LeaseKeeper) -> None:
+        """What nobody reads any more the database shall not keep. Every receiver sees to it, as
+        none may hold the lease; whoever does comes first."""
         label, listening = self._opened.pop(name, ("", None))
         if listening is None or (then is not None and self._label(then) == label):
             return
+        await keeper.wait_held(READER_LEAVES_MS)
         try:
             await listening.forget()
         except LockstepError as error:

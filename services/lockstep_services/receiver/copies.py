@@ -24,7 +24,7 @@ from lockstep.databases import (
     TableShape,
     open_following,
 )
-from lockstep.events import LockstepError, StreamSchema
+from lockstep.events import LockstepError, StreamSchema, UnavailableError
 from lockstep.events.columns import ARROW_TYPES
 from lockstep.frame import LeaseKeeper, Tasks
 from lockstep.siddhiql import ast
@@ -115,7 +115,7 @@ class CopyFeeds:
         clock: Clock,
         cursors: Cursors,
         keeper_of: Callable[[str], LeaseKeeper],
-        datasource_of: Callable[[str, ast.Annotation], Datasource],
+        datasource_of: Callable[[str, ast.Annotation, str], Datasource],
         led_life: Callable[[str], int | None],
         metrics: Metrics,
         log: Logger,
@@ -168,7 +168,9 @@ class CopyFeeds:
     async def _end(self, name: str, *, for_good: bool) -> None:
         await self._tasks.stop(f"copy-{name}")
         keeper, copied = self._keepers.pop(name), self._running.pop(name)
-        if for_good and keeper.held:
+        if for_good:
+            # Every receiver sees to it, as none may hold the lease; whoever does comes first.
+            await keeper.wait_held(HELD_WAIT_MS)
             await self._forget(copied)
         await self._tasks.stop(f"copy-lease-{name}")
         await keeper.release()
@@ -192,7 +194,7 @@ class CopyFeeds:
                 try:
                     async for batch in following.changes():
                         if batch is not None:
-                            was_there = await self._take(self._running[name], batch)
+                            was_there = await self._take(self._running[name], keeper, batch)
                             following.told(was_there=was_there)
                         if not keeper.held:
                             break
@@ -211,7 +213,7 @@ class CopyFeeds:
     def _following(self, copied: Copied) -> Following:
         store = copied.table.store
         return open_following(
-            self._datasource_of(copied.view.name, store),
+            self._datasource_of(copied.view.name, store, copied.shape.table),
             copied.shape,
             copied.label,
             CursorMemory(self._cursors, copied.view.name, f"copy.{copied.label}", copied.age_ms),
@@ -221,12 +223,16 @@ class CopyFeeds:
             publication=store.get("publication"),
         )
 
-    async def _take(self, copied: Copied, batch: ChangeBatch) -> bool:
-        """Durable when it returns; whether it was before. While the processors lag it waits."""
+    async def _take(self, copied: Copied, keeper: LeaseKeeper, batch: ChangeBatch) -> bool:
+        """Durable when it returns; whether it was before. While the processors lag it waits.
+        UnavailableError when another receiver may follow the table by now: what it has loaded must
+        not be set back."""
         view = copied.view
-        while self._gate.is_closed(view.name):
+        while keeper.held and self._gate.is_closed(view.name):
             await self._clock.sleep_ms(PAUSE_MS)
         run = BatchRun(copied.schema, [draft_of(copied.schema, batch)])
+        if not keeper.held:
+            raise UnavailableError("the lease of this table is lost", where=copied.name)
         receipt = await self._intakes.of(view).submit([run], f"copy/{copied.name}/{batch.id}")
         self._metrics.count(
             "lockstep_copied_rows_total", len(batch.kinds), app=view.name, table=copied.table.name

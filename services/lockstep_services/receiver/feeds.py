@@ -7,6 +7,7 @@ once, to whichever receiver is there. Whether one does is looked at again and ag
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
@@ -99,6 +100,10 @@ class SourceFeeds:
                 if source.has_one_reader:
                     keeper = self._keepers[name] = self._keeper_of(f"source/{name}")
                     self._tasks.supervise(f"source-lease-{name}", keeper.run)
+                if source.is_cdc and self._changes is not None:
+                    # Whoever reads it: what the database keeps for it has to go at its end.
+                    with contextlib.suppress(LockstepError):
+                        await self._open(source)
                 self._tasks.supervise(f"source-{name}", partial(self._feed, source))
 
     def _stamp(self, source: Source) -> bytes:
@@ -132,8 +137,8 @@ class SourceFeeds:
         await self._tasks.stop(f"source-{name}")
         keeper = self._keepers.pop(name, None)
         if keeper is not None:
-            if self._changes is not None and keeper.held:
-                await self._changes.ended(name, then)
+            if self._changes is not None:
+                await self._changes.ended(name, then, keeper)
             await self._tasks.stop(f"source-lease-{name}")
             await keeper.release()
         self._health.forget(self._running.pop(name)[0])

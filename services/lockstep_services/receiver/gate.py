@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Protocol
 
+from lockstep.events import Fault, LockstepError
 from lockstep.frame.problems import Problem
 from lockstep.settings import ReceiverSettings
 from lockstep.telemetry import Metrics
@@ -81,6 +82,16 @@ class Gate:
         """The processors of an app are over their lag limit, or its state is over its own."""
         return self._is_behind(app) or self._processors.is_full(app)
 
+    def count(self, reason: str) -> None:
+        """A sender has been told to come back, or to go elsewhere."""
+        self._metrics.count("lockstep_receiver_pushed_back_total", reason=reason)
+
+    def note(self, error: LockstepError) -> None:
+        """Counts what a sender is told because a server is away. A Problem is counted by who
+        raises it."""
+        if error.fault is Fault.EXTERNAL and not isinstance(error, Problem):
+            self.count("unavailable")
+
     def _is_behind(self, app: str) -> bool:
         return self._processors.lag(app) > self._settings.max_log_lag_positions
 
@@ -103,7 +114,7 @@ class Gate:
             raise self._push_back("bytes", f"{others} bytes are under way")
 
     def _push_back(self, reason: str, message: str) -> Problem:
-        self._metrics.count("lockstep_receiver_pushed_back_total", reason=reason)
+        self.count(reason)
         return Problem(
             HTTPStatus.TOO_MANY_REQUESTS,
             message,

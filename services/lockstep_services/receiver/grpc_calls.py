@@ -17,6 +17,7 @@ from typing import Any, Final
 from multidict import CIMultiDict
 
 from lockstep.clock import Clock
+from lockstep.connectors.endpoints import without_credentials
 from lockstep.connectors.grpc import MESSAGE_IDS, SERVICE
 from lockstep.connectors.grpc.events import NoEventError, event_bytes, read_event
 from lockstep.connectors.grpc.refusals import CallRefusedError
@@ -93,7 +94,7 @@ class CallTaker:
         one. Errors: CallRefusedError."""
         try:
             if self._ending.is_set():
-                raise _ends()
+                raise self._ends()
             key = _key_of(metadata)
             if routes[0].source.kind == SERVICE:
                 return await self._asked(routes, metadata, key, messages)
@@ -169,7 +170,7 @@ class CallTaker:
         finally:
             reading.cancel()
         await taking.ended()
-        raise _ends(taking.count)
+        raise self._ends(taking.count)
 
     async def _accepted(
         self,
@@ -191,7 +192,7 @@ class CallTaker:
                 hint="send less, or raise the source's max.inbound.message.size",
             )  # fmt: skip
         properties: CIMultiDict[str] = CIMultiDict(message.headers)
-        properties.update(metadata)
+        properties.update(without_credentials(metadata))
         properties.update(more)
         sending = Sending(
             JSON, key=key, source=source.number, properties=properties, in_order=in_order,
@@ -206,10 +207,18 @@ class CallTaker:
             raise MalformedBodyError("the message does not fit its stream", errors=errors)
         return accepted
 
+    def _ends(self, taken: int | None = None) -> CallRefusedError:
+        self._gate.count("ending")
+        said = "" if taken is None else f"; the first {taken} messages of the call have been taken"
+        return CallRefusedError(
+            "UNAVAILABLE", f"this receiver ends{said}", hint="send to another one"
+        )
+
     def _refusal(self, error: LockstepError) -> CallRefusedError:
         """By whose fault it is; of what went wrong inside only the log tells more."""
         if isinstance(error, CallRefusedError):
             return error
+        self._gate.note(error)
         if isinstance(error, Problem):
             status = _STATUSES.get(error.status, "INVALID_ARGUMENT")
         elif error.fault is Fault.INTERNAL:
@@ -323,8 +332,3 @@ def _said(error: LockstepError) -> str:
     errors = getattr(error, "errors", ())
     mistakes = [f"{each.field}: {each.message}" if each.field else each.message for each in errors]
     return ": ".join([error.message, *(["; ".join(mistakes[:SHOWN])] if mistakes else [])])
-
-
-def _ends(taken: int | None = None) -> CallRefusedError:
-    said = "" if taken is None else f"; the first {taken} messages of the call have been taken"
-    return CallRefusedError("UNAVAILABLE", f"this receiver ends{said}", hint="send to another one")

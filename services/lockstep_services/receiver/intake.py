@@ -57,6 +57,7 @@ class Intake:
         self._abreast = 0
         self._busy_until_ms = 0
         self._appending = False
+        self._is_ending = False
 
     def submit(
         self,
@@ -90,13 +91,21 @@ class Intake:
         is_waiting = self._waiting or self._independent
         return not is_waiting and not self._appending and not self._abreast
 
+    def end(self) -> None:
+        """Nothing more is submitted: `run` ends behind what waits."""
+        self._is_ending = True
+        self._arrived.set()
+        self._arrived_abreast.set()
+
     async def run(self) -> None:
-        """Appends what is submitted until cancelled."""
+        """Appends what is submitted until cancelled or ended."""
         await run_side_by_side(self._run_in_order, self._run_abreast)
 
     async def _run_in_order(self) -> None:
         while True:
             while not self._waiting:
+                if self._is_ending:
+                    return
                 self._arrived.clear()
                 await self._arrived.wait()
             await self._gather()
@@ -119,6 +128,8 @@ class Intake:
         async with asyncio.TaskGroup() as group:
             while True:
                 while not self._independent:
+                    if self._is_ending:
+                        return
                     self._arrived_abreast.clear()
                     await self._arrived_abreast.wait()
                 await slots.acquire()

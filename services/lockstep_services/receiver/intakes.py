@@ -8,7 +8,7 @@ from typing import Final
 from lockstep.bus import Bus
 from lockstep.clock import Clock, Randomness
 from lockstep.control import AppView
-from lockstep.events import Position
+from lockstep.events import Position, UnavailableError
 from lockstep.events.codec import Index
 from lockstep.fleet.indexing import KeyIndex
 from lockstep.fleet.units import UnitPlan
@@ -45,9 +45,10 @@ class Intakes:
             settings.receiver.max_appends_abreast,
         )
         self._intakes: dict[str, tuple[int, Intake, AppView]] = {}
+        self._ending: list[Intake] = []
 
     def of(self, view: AppView) -> Intake:
-        """The intake of an app's log."""
+        """The intake of an app's log. UnavailableError where it has another log by now."""
         deployed_ms = view.deployment.life.deployed_ms
         known = self._intakes.get(view.name)
         if known is not None and known[0] == deployed_ms:
@@ -55,6 +56,13 @@ class Intakes:
                 known[1].appender.index = _index_of(view)
                 self._intakes[view.name] = deployed_ms, known[1], view
             return known[1]
+        if known is not None:
+            if known[0] > deployed_ms:
+                raise UnavailableError(
+                    f"app '{view.name}' was deployed anew meanwhile", hint="send again"
+                )
+            known[1].end()
+            self._ending = [one for one in self._ending if not one.is_idle] + [known[1]]
         # Deployed anew: its log may have been removed meanwhile and has to be opened again.
         open_log = partial(self._bus.input_log, view.log, make=False)
         intake = Intake(
@@ -73,12 +81,16 @@ class Intakes:
     @property
     def is_idle(self) -> bool:
         """Nothing waits to become durable."""
-        return all(intake.is_idle for _, intake, _ in self._intakes.values())
+        return all(intake.is_idle for intake in self._all)
 
     def close(self) -> None:
         """Refuses what still waits."""
-        for _, intake, _ in self._intakes.values():
+        for intake in self._all:
             intake.close()
+
+    @property
+    def _all(self) -> list[Intake]:
+        return [intake for _, intake, _ in self._intakes.values()] + self._ending
 
 
 def _index_of(view: AppView) -> Index | None:

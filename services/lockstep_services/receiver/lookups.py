@@ -173,7 +173,7 @@ class Lookups:
     def __init__(
         self,
         clock: Clock,
-        datasource_of: Callable[[str, ast.Annotation], Datasource],
+        datasource_of: Callable[[str, ast.Annotation, str], Datasource],
         metrics: Metrics,
         open_: Callable[[Datasource], Asking] = open_asking,
     ) -> None:
@@ -182,7 +182,8 @@ class Lookups:
         self._metrics = metrics
         self._open = open_
         self._asking: dict[str, Asking] = {}
-        self._caches: dict[tuple[str, str, Lookup], _Cache] = {}
+        self._caches: dict[str, tuple[str, dict[Lookup, _Cache]]] = {}
+        """By app: of one version, the one that was asked for last."""
         self._turns: dict[str, asyncio.Lock] = {}
 
     def turn(self, app: str) -> asyncio.Lock:
@@ -223,10 +224,10 @@ class Lookups:
 
     async def _ask(self, view: AppView, lookup: Lookup, keys: Sequence[Row]) -> Mapping[Row, Rows]:
         table = lookup.table
-        place = (view.name, view.deployment.version, lookup)
-        cache = self._caches.get(place)
-        if cache is None:
-            cache = self._caches[place] = _Cache(table)
+        version = view.deployment.version
+        if self._caches.get(view.name, ("", {}))[0] != version:
+            self._caches[view.name] = version, {}
+        cache = self._caches[view.name][1].setdefault(lookup, _Cache(table))
         now_ms = self._clock.monotonic_ms()
         known: dict[Row, Rows] = {}
         missing: list[Row] = []
@@ -247,7 +248,8 @@ class Lookups:
         return known
 
     async def _fetched(self, app: str, lookup: Lookup, keys: Sequence[Row]) -> dict[Row, list[Row]]:
-        datasource = self._datasource_of(app, lookup.table.store)
+        shape = shape_of(lookup.table)
+        datasource = self._datasource_of(app, lookup.table.store, shape.table)
         asking = self._asking.get(datasource.dsn)
         if asking is None:
             asking = self._asking[datasource.dsn] = self._open(datasource)
@@ -256,7 +258,7 @@ class Lookups:
         equal = [columns[name] for name, _ in lookup.equal]
         places = [attributes.index(name) for name, _ in lookup.equal]
         found: dict[Row, list[Row]] = {key: [] for key in keys}
-        for row in await asking.rows(shape_of(lookup.table), equal, keys):
+        for row in await asking.rows(shape, equal, keys):
             key = tuple(row[place] for place in places)
             if key in found:
                 found[key].append(row)

@@ -13,8 +13,10 @@ from typing import Any
 from aiohttp import web, web_urldispatcher
 from multidict import CIMultiDict
 
+from lockstep.connectors.endpoints import without_credentials
 from lockstep.connectors.http_service import MESSAGE_ID
 from lockstep.control import AppView
+from lockstep.events import LockstepError
 from lockstep.frame.callers import caller_of, may, require
 from lockstep.frame.problems import Problem, problem_response
 from lockstep.rights import Kind, Permission, StrangerError
@@ -36,6 +38,7 @@ MAX_KEY_CHARACTERS = 200
 SHOWN_REFUSALS = 1_000
 
 Take = Callable[[str, bytes, Sending], Awaitable[Accepted]]
+Answering = Callable[[web.Request], Awaitable[web.Response]]
 Resolved = tuple[web_urldispatcher.UrlMappingMatchInfo | None, set[str]]
 
 
@@ -65,14 +68,27 @@ class Routes:
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
-        router.add_post("/v1/apps/{app}/streams/{stream}/events", self._one_stream)
-        router.add_post("/v1/apps/{app}/events", self._many_streams)
+        one, many, named = map(self._noted, (self._one_stream, self._many_streams, self._by_name))
+        router.add_post("/v1/apps/{app}/streams/{stream}/events", one)
+        router.add_post("/v1/apps/{app}/events", many)
         # Where the apps' own http sources want to be found.
         claimed = ClaimedPaths(lambda path: self._acceptor.sources.at_path(path) is not None)
         router.register_resource(claimed)
-        claimed.add_route("POST", self._by_path)
+        claimed.add_route("POST", self._noted(self._by_path))
         # The address form of the older products' HTTP sources.
-        router.add_post("/{app}/{stream}", self._by_name)
+        router.add_post("/{app}/{stream}", named)
+
+    def _noted(self, handler: Answering) -> Answering:
+        """Senders who are told that a server is away are counted with all who are pushed back."""
+
+        async def noted(request: web.Request) -> web.Response:
+            try:
+                return await handler(request)
+            except LockstepError as error:
+                self._gate.note(error)
+                raise
+
+        return noted
 
     async def _one_stream(self, request: web.Request) -> web.Response:
         app, stream = request.match_info["app"], request.match_info["stream"]
@@ -212,9 +228,8 @@ def _sending(request: web.Request, default_type: str) -> Sending:
     content_type = request.headers.get("Content-Type", default_type)
     row_chunks = request.query.get("chunk", "batch") == "row"
     trace = request.headers.get(TRACE_HEADER, "")
-    return Sending(
-        content_type, timestamp_ms, key, row_chunks, properties=request.headers, trace=trace
-    )
+    properties = CIMultiDict(without_credentials(request.headers))
+    return Sending(content_type, timestamp_ms, key, row_chunks, properties=properties, trace=trace)
 
 
 def _unpacked(request: web.Request, body: bytes, limit: int) -> bytes:

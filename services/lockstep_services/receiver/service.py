@@ -24,6 +24,7 @@ from lockstep.frame import wait_set
 from lockstep.frame.problems import Problem, problem_response
 from lockstep.frame.strangers import has_hung_up
 from lockstep.settings import ReceiverSettings
+from lockstep.telemetry import Metrics
 from lockstep_services.receiver.accept import Accepted
 from lockstep_services.receiver.sources import Source
 
@@ -137,10 +138,17 @@ class Waiting:
 class Services:
     """Holds requests until their answers are there."""
 
-    def __init__(self, settings: ReceiverSettings, clock: Clock, randomness: Randomness) -> None:
+    def __init__(
+        self,
+        settings: ReceiverSettings,
+        clock: Clock,
+        randomness: Randomness,
+        metrics: Metrics,
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._randomness = randomness
+        self._metrics = metrics
         self.waiting = Waiting(settings.kept_answers_bytes)
 
     def message_id(
@@ -158,6 +166,7 @@ class Services:
     def check_room(self) -> None:
         """Problem 429 when too many requests wait."""
         if self.waiting.count >= self._settings.max_waiting_requests:
+            self._metrics.count("lockstep_receiver_pushed_back_total", reason="waiting")
             raise Problem(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 f"{self.waiting.count} requests wait for answers of apps",
@@ -195,6 +204,8 @@ class Services:
             await wait_set(held.rings, self._clock, min(left_ms, LOOK_MS))
         if held.answer is not None:
             return held.answer
+        if held.rings.is_set():  # else nobody is there who could be told
+            self._metrics.count("lockstep_receiver_pushed_back_total", reason="ending")
         raise Problem(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "the events are in the app, and this receiver ends before the app has answered",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 from lockstep.bus import topic_subject
 from lockstep.connectors.grpc import CALL_ANSWER, DOORS
@@ -13,7 +12,7 @@ from lockstep.connectors.http_call import CALL_ANSWERS
 from lockstep.connectors.http_service import SERVICES
 from lockstep.connectors.in_memory import topic_of
 from lockstep.connectors.rdbms_call import CALL_ANSWER as CALL_ANSWER_ROWS
-from lockstep.control import AppView, Catalogue, sources_of
+from lockstep.control import AT_THE_DOOR, AppView, Catalogue, path_of, sources_of
 from lockstep.frame.bodies import whole_number
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
@@ -25,9 +24,6 @@ from lockstep_services.receiver.mapped import MessageReader, message_reader
 MAX_SOURCES: Final = 9_999
 SOURCE_PARAMETER: Final = "source"
 """Of a content type: `text/csv; source=0` is a message in the form of a stream's first source."""
-
-AT_THE_DOOR: Final = frozenset({"http", *SERVICES})
-"""Types whose messages come to the receiver's own door."""
 
 READ_BY_ITSELF: Final = AT_THE_DOOR | DOORS | {*CALL_ANSWERS, CALL_ANSWER, CALL_ANSWER_ROWS}
 """Those, calls of gRPC at ports of their own, and what publishers send to the front door of the
@@ -49,8 +45,7 @@ class Source:
     @property
     def path(self) -> str | None:
         """Where a source at the door is to be found beside /<app>/<stream>."""
-        url = self.annotation.get("receiver.url") if self.kind in AT_THE_DOOR else None
-        return None if url is None else "/" + urlsplit(url).path.strip("/")
+        return path_of(self.annotation)
 
     @property
     def is_service(self) -> bool:
@@ -154,11 +149,13 @@ class SourceBook:
         return self._first(view, stream, lambda source: source.kind in AT_THE_DOOR)
 
     def at_path(self, path: str) -> Source | None:
-        """The one with that path in its receiver.url; of several the first by app."""
+        """The one with that path in its receiver.url; of several that of the app whose logs are the
+        oldest, which stay when its text changes: nobody takes a path of an app that is there."""
         if self._seen != self._catalogue.changes:
             self._seen = self._catalogue.changes
             self._paths = {}
-            for source in self.all():
+            oldest_first = sorted(self._catalogue.views, key=lambda view: view.log.since_ms)
+            for source in (source for view in oldest_first for source in self.of(view)):
                 if source.path is not None and not self._is_named(source.path):
                     self._paths.setdefault(source.path, source)
         return self._paths.get("/" + path.strip("/"))

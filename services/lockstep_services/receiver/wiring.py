@@ -19,6 +19,7 @@ from lockstep.control import (
 from lockstep.databases import Datasource, read_datasources
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
+from lockstep.frame.closing import close_own_files
 from lockstep.frame.web import check_sources_host
 from lockstep.schemas.registry import SchemaRegistry
 from lockstep.secrets import Vault
@@ -71,9 +72,9 @@ class Receiver:
 
         vault = Vault(settings.secrets.folder)
 
-        def datasource_of(app: str, store: ast.Annotation) -> Datasource:
+        def datasource_of(app: str, store: ast.Annotation, table: str) -> Datasource:
             filled = with_secrets(store, lambda name: vault.value(app, name))
-            return datasource_of_store(filled, known, default_dsn)
+            return datasource_of_store(filled, table, known, default_dsn)
 
         self._lookups = Lookups(context.clock, datasource_of, context.metrics)
         self._schemas = SchemaRegistry(context.clock, context.log)
@@ -109,7 +110,9 @@ class Receiver:
         )  # fmt: skip
         context.describe(ROUTES)
         DatasourceRoutes(known, max_rows=settings.datasources.max_rows).add_to(context.router)
-        self._services = Services(settings.receiver, context.clock, context.randomness)
+        self._services = Services(
+            settings.receiver, context.clock, context.randomness, context.metrics
+        )
         self._grpc = self._grpc_ports(gate)
         health.at_ports = self._grpc.troubles
         most = settings.receiver.max_body_bytes
@@ -191,4 +194,5 @@ class Receiver:
 
 def wire(context: Context) -> Service:
     """The receiver."""
+    close_own_files(context.settings)
     return Receiver(context)

@@ -80,7 +80,7 @@ async def test_each_message_is_in_a_stream_once_when_the_server_is_killed(
 ) -> None:
     """Acknowledged by the stream, which drops what comes again under its identity."""
     options = {"destination": "kept.a", "server.urls": url_of(kept)}
-    tally = await play_sink(lambda: nats_sink(options, None, servers), Stream(kept))  # type: ignore[arg-type]
+    tally = await play_sink(lambda: nats_sink(options, None, servers, "A"), Stream(kept))  # type: ignore[arg-type]
     assert (tally.lost, tally.duplicated) == (0, 0)
 
 
@@ -95,17 +95,17 @@ async def test_whoever_listens_hears_what_no_stream_keeps(
         heard = await client.subscribe("in.7")
         await client.flush()
         options = {"destination": "in.{{n}}", "bootstrap.servers": url_of(broker)}
-        sink = nats_sink(options, None, servers)  # type: ignore[arg-type]
+        sink = nats_sink(options, None, servers, "A")  # type: ignore[arg-type]
         await sink.send(message(7))
         found = await heard.next_msg(timeout=10)
         assert (found.data, (found.headers or {})["Nats-Msg-Id"]) == (b'{"n":7}', message(7).id)
         await sink.close()
         await client.close()
-    sink = nats_sink({**options, "destination": "$JS.{{n}}"}, None, servers)  # type: ignore[arg-type]
+    sink = nats_sink({**options, "destination": "$JS.{{n}}"}, None, servers, "A")  # type: ignore[arg-type]
     with pytest.raises(MessageRefusedError, match="is no subject"):
         await sink.send(message(1))
     await plain.stop()
-    sink = nats_sink(options, None, servers)  # type: ignore[arg-type]
+    sink = nats_sink(options, None, servers, "A")  # type: ignore[arg-type]
     with pytest.raises(UnavailableError, match="cannot be reached"):
         await sink.send(message(1))
 

@@ -267,6 +267,10 @@ async def test_a_closed_bus_is_told_as_503(cluster_of: Start) -> None:
             assert response.status == 503
             assert "Retry-After" in response.headers
             assert "Traceback" not in await response.text()
+        status, _ = await cluster.call("POST", "receiver", f"/{name}/In", json=EVENT)
+        metrics = cluster.nodes["receiver"].process.running.contexts["receiver"].metrics
+        counted = metrics.value("lockstep_receiver_pushed_back_total", reason="unavailable")
+        assert (status, counted) == (503, 2)
 
 
 async def test_independent_keyed_requests_side_by_side_count_once_each(cluster_of: Start) -> None:

@@ -30,6 +30,14 @@ def test_a_secret_of_another_app_cannot_be_had(tmp_path: Path) -> None:
         Vault(str(tmp_path)).value("Others", "Orders")
 
 
+@pytest.mark.parametrize("app", ["..", ".", "Orders/../Others", "/etc", ""])
+def test_an_app_of_another_name_than_a_folders_has_none(tmp_path: Path, app: str) -> None:
+    """Its name leads nowhere else."""
+    (tmp_path / "token").write_text("all")
+    with pytest.raises(SecretError, match="folder of its own"):
+        Vault(str(tmp_path)).value(app, "token")
+
+
 @pytest.mark.parametrize(
     ("content", "why"), [(b"\xff", "no text in UTF-8"), (b"a" * (MAX_BYTES + 1), "larger than")]
 )

@@ -26,6 +26,7 @@ LOGS = "@sink(type='syslog', url='tcp://h'"
 LOGS_IN = "@source(type='syslog', port='5514'"
 EVENTS = "@source(type='sse'"
 EVENTS_AT = f"{EVENTS}, receiver.url='http://x'"
+STATEMENT = "@sink(type='rdbms-call', sink.id='q', statement='select 1'"
 S = "define stream S (a int, b string);"
 T = "define table T (a int, b string);"
 
@@ -153,6 +154,13 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@source(type='nats', destination='$x', server.urls='nats://y') {S}", ("suite",)),
         (f"@sink(type='nats', destination='out.x') {S}", ("belongs to the suite",)),
         (f"@sink(type='nats', destination='x.>') {S}", ("one subject",)),
+        (f"@sink(type='nats', destination='_INBOX.x') {S}", ("belongs to the suite",)),
+        (f"@sink(type='nats', destination='topic.x') {S}", ("in-memory topics", "inMemory")),
+        (f"@source(type='nats', destination='>') {S}", ("other apps", "begin with a word")),
+        (f"@source(type='nats', destination='*.>') {S}", ("other apps",)),
+        (f"@source(type='nats', destination='*.Bank.*') {S}", ("other apps",)),
+        (f"@source(type='nats', destination='_INBOX.>') {S}", ("belongs to the suite",)),
+        (f"@source(type='nats', destination='a', durable.name='B/S.0') {S}", ("durable.name",)),
         (f"@source(type='nats', destination='a..b') {S}", ("is no subject",)),
         (f"@source(type='nats', destination='ingress.A.S') {S}", ("without a source",)),
         (f"@source(type='email', username='x') {S}", ("needs 'password'",)),
@@ -203,6 +211,15 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
             f"@store(type='rdbms', datasource='D', jdbc.url='jdbc:postgresql://x/y') {T}",
             ("'datasource' and a 'jdbc.url'", "keep one"),
         ),
+        (f"@sink(type='rdbms', table.name='lockstep.accounts') {S}", ("no schema", "datasource")),
+        (f"@store(type='rdbms', table.name='public.t') {T}", ("no schema", "jdbc.url")),
+        (f"@sink(type='rdbms', table.name='accounts') {S}", ("not for apps",)),
+        (f"@store(type='redis', table.name='lockstep:lease') {T}", ("are the suite's",)),
+        (f"@store(type='redis', table.name='lockstep') {T}", ("are the suite's",)),
+        (f"@store(type='rdbms', table.name='pg_authid') {T}", ("not for apps",)),
+        (f"@sink(type='rdbms', table.name='Lockstep_sink_cursors') {S}", ("not for apps",)),
+        (f"{STATEMENT}, gives='a int') {S}", ("names no database", "datasource")),
+        (f"{STATEMENT}) {S}".replace("select 1", "delete from t"), ("names no database",)),
         (f"@sink(type='rdbms', update.keys='a') {S}", ("'update.keys'", "update-or-insert")),
         (f"@sink(type='rdbms', execution.mode='update-or-insert') {S}", ("needs 'update.keys'",)),
         (f"@sink(type='rdbms', execution.mode='upsert') {S}", ("'upsert'", "update-or-insert")),
@@ -279,6 +296,11 @@ def test_the_place_is_that_of_the_annotation() -> None:
         f"@sink(type='http', publisher.url='http://x', max.pool.active.connections='5') {S}",
         f"@sink(type='rdbms', {BY_KEYS}, update.keys='a, b') {S}",
         f"@sink(type='rdbms', execution.mode='insert', update.keys='a') {S}",
+        f"@sink(type='rdbms', table.name='Accounts') {S}",
+        f"@sink(type='rdbms', datasource='D', table.name='lockstep.accounts') {S}",
+        f"@store(type='rdbms', jdbc.url='jdbc:postgresql://h/d', table.name='sales.t') {T}",
+        f"@sink(type='nats', destination='{{{{b}}}}') {S}",
+        f"@source(type='nats', destination='>', server.urls='nats://y') {S}",
         f"@sink(type='http', on.error='WAIT', headers='A:b', @distribution("
         f"strategy='roundRobin', @destination(publisher.url='http://x'))) {S}",
         f"@source(type='http', receiver.url='http://0.0.0.0:8006/in', worker.count='2', "

@@ -17,6 +17,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from lockstep.connectors.file.note import DONE, Note, Reached
+from lockstep.secrets.closed import HINT, is_closed
 from lockstep.sources import Place, Received, Source
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
@@ -46,6 +47,12 @@ def path_of(uri: str) -> Path:
     return Path(text)
 
 
+def refuse_closed(path: Path) -> None:
+    """ValueError for a file or folder that is not for apps, also where links lead there."""
+    if is_closed(path):
+        raise ValueError(f"{path} is not for apps: {HINT}")
+
+
 class FileSource(Source):
     """Options: `dir.uri` or `file.uri`, `mode`, `tailing`, `action.after.process` …"""
 
@@ -64,6 +71,9 @@ class FileSource(Source):
         self._action = "keep" if self._tails or action == "none" else action
         self._moved_to = path_of(options.get("move.after.process", "."))
         has_header = options.get("header.present", "false").lower() == "true"
+        refuse_closed(self._path)
+        if "move.after.process" in options:
+            refuse_closed(self._moved_to)
         self._header_lines = int(options.get("header.line.count", 1)) if has_header else 0
         self._wanted = re.compile(options.get("file.name.pattern", ".*"))
         self._pattern = re.compile(f"{begin}.*?{end or '(?=' + begin + '|$)'}".encode(), re.DOTALL)
@@ -154,6 +164,8 @@ class FileSource(Source):
 
     def _pieces(self, path: Path, at: int, max_messages: int) -> tuple[list[_Piece], bool]:
         """Messages from a place on, and whether the file ends behind them."""
+        if is_closed(path):
+            raise OSError(f"{path} leads to a file that is not for apps")
         if self._mode == "line":
             return self._lines(path, at, max_messages)
         if self._mode == "binary.chunked":

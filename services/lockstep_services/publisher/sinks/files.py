@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from lockstep.events import OutputId, OutputRow, UnavailableError
-from lockstep.mapping import MessageWriter
+from lockstep.mapping import MappingError, MessageWriter
 from lockstep.schemas import SchemaUser
+from lockstep.secrets import is_closed
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
 from lockstep_services.publisher.sinks.file import FileLane, note_suffix, path_of
 
@@ -68,10 +69,13 @@ class FilesLane:
         for row in rows:
             try:
                 shares.setdefault(self._path_for(row), []).append(row)
-            except _NameError as error:
+            except (MappingError, _NameError) as error:
                 refused.append(RefusedRow(row, str(error)))
         trouble: UnavailableError | None = None
         for path, share in shares.items():
+            if path not in self._lanes and is_closed(path):
+                refused += [RefusedRow(row, f"{path} is not for apps") for row in share]
+                continue
             try:
                 lane = await self._lane_of(path)
                 left = await lane.send(share)

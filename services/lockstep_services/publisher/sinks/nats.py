@@ -19,9 +19,11 @@ from lockstep.bus import (
     Topics,
     topic_subject,
 )
-from lockstep.connectors.nats import reserved, server_urls
+from lockstep.bus.subjects import escaped
+from lockstep.connectors.nats import FRONT_DOOR, may_send, server_urls
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.sinks import Message, MessageRefusedError, Sink
+from lockstep_services.publisher.contract import SinkSetupError
 
 
 class Publishing(Protocol):
@@ -93,15 +95,22 @@ class ServerSink(SubjectSink):
             await self._servers.give_back(self._server)
 
 
-def nats_sink(options: Mapping[str, str], topics: Topics, servers: ForeignServers | None) -> Sink:
+def nats_sink(
+    options: Mapping[str, str], topics: Topics, servers: ForeignServers | None, app: str
+) -> Sink:
     """Options: `destination` (a subject, may hold `{{attribute}}`); `server.urls` … for a server
-    that is not the suite's own."""
-    destination, taken = options["destination"], reserved(options)
+    that is not the suite's own. SinkSetupError for the streams of another app than `app`."""
+    destination, own_door = options["destination"], f"{FRONT_DOOR}{escaped(app)}."
+    if "{{" not in destination and not may_send(destination, options, own_door):
+        raise SinkSetupError(
+            f"the subject {destination!r} is not for app {app!r}", where="destination",
+            hint=f"{own_door}<stream>, or a subject that does not begin with {FRONT_DOOR}",
+        )  # fmt: skip
 
     def subject_of(message: Message) -> str:
         subject = message.fill(destination).replace(" ", "_")
         bad = not all(subject.split(".")) or any(c in subject for c in "*>\r\n\t")
-        if bad or subject.startswith(taken):
+        if bad or not may_send(subject, options, own_door):
             raise MessageRefusedError(f"{subject[:200]!r} is no subject for a sink")
         return subject
 

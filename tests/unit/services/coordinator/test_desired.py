@@ -13,7 +13,16 @@ import pytest
 from lockstep.bus import LogName
 from lockstep.events import Life
 from lockstep.frame import Problem
-from lockstep.store import Before, Deployment, Past, Restoration, Revision, Stale
+from lockstep.store import (
+    Before,
+    Deploying,
+    Deployment,
+    HowDeployed,
+    Past,
+    Restoration,
+    Revision,
+    Stale,
+)
 from lockstep_services.coordinator.pasts import PastWish
 from lockstep_services.coordinator.restoring import Restoring
 from tests.unit.services.coordinator.scenes import CUT, Scene
@@ -218,3 +227,53 @@ async def test_an_epoch_that_is_over_is_passed_over() -> None:
     assert (await renewed(scene)).life.number == 2
     stale = await scene.store.deployments.put_drained("n9", drained=False, epoch=later)
     assert isinstance(stale, Stale)
+
+
+ORDERS = (
+    "@app:name('{{app}}') @source(type='http', receiver.url='http://0.0.0.0:8006/{path}',"
+    " @map(type='json')) define stream S (k string); from S select k insert into O;"
+)
+
+
+async def test_a_path_of_another_app_is_refused() -> None:
+    """It says which path, and not whose. Its own stays an app's, and a free one is anybody's."""
+    scene = Scene()
+    orders, others = ORDERS.format(path="orders"), ORDERS.format(path="others")
+    await scene.deploy("Shop", text=orders)
+    with pytest.raises(Problem, match="the path '/orders' belongs to another app") as refused:
+        await scene.deploy("Spy", text=orders)
+    assert refused.value.status == HTTPStatus.CONFLICT
+    assert "Shop" not in f"{refused.value} {refused.value.hint}"
+    assert [one.app for one in await scene.desired.list()] == ["Shop"]
+    await scene.deploy("Spy", text=others)
+    with pytest.raises(Problem, match="belongs to another app"):
+        await scene.deploy("Spy", text=orders + AGAIN)
+    await scene.deploy("Shop", text=orders + AGAIN)
+    await scene.desired.undeploy("Shop", purge=False)
+    await scene.deploy("Spy", text=orders)
+
+
+async def test_apps_that_shared_a_path_go_on() -> None:
+    """Releases before let them: a new text that claims nothing new is taken."""
+    scene = Scene()
+    orders = ORDERS.format(path="orders")
+    await scene.deploy("Shop", text=orders)
+    shop = await scene.desired.get("Shop")
+    twin = replace(shop, app="Twin", text=shop.text.replace("'Shop'", "'Twin'"))
+    await scene.store.deployments.put(
+        twin, epoch=scene.epoch.number, deploying=Deploying("ann", HowDeployed.FRESH, 3)
+    )
+    await scene.deploy("Twin", text=orders + AGAIN)
+
+
+async def test_a_place_of_another_app_is_refused() -> None:
+    """Under its `durable.name` messages of a subject would go to either of the two."""
+    scene = Scene()
+    text = (
+        "@app:name('{app}') @source(type='nats', destination='alerts', durable.name='seen',"
+        " @map(type='json')) define stream S (k string); from S select k insert into O;"
+    )
+    await scene.deploy("Shop", text=text)
+    with pytest.raises(Problem, match="'seen' of the subject 'alerts' belongs"):
+        await scene.deploy("Spy", text=text)
+    await scene.deploy("Spy", text=text.replace("'seen'", "'own'"))

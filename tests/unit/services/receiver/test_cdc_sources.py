@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
+
+from lockstep.bus import ForeignServers
+from lockstep.clock import VirtualClock
 from lockstep.connectors.cdc import LARGEST_SERVER_ID
+from lockstep.control import AppView
 from lockstep.databases import RowEvent, RowOperation
-from lockstep.siddhiql import ast
+from lockstep.events import Life
+from lockstep.frame import LeaseKeeper, Tasks
+from lockstep.plan import build
+from lockstep.secrets import Vault
+from lockstep.siddhiql import ast, check
+from lockstep.store import Deployment, Origin
+from lockstep.telemetry import Metrics, get_logger
+from lockstep_services.receiver import changes
 from lockstep_services.receiver.changes import (
+    READER_LEAVES_MS,
     ChangesMailbox,
+    ChangeSources,
     label_of,
     operations_of,
     server_id_of,
 )
-from lockstep_services.receiver.sources import Source
+from lockstep_services.receiver.feeds import SourceFeeds
+from lockstep_services.receiver.health import SourceHealth
+from lockstep_services.receiver.sources import Source, SourceBook
+
+TEXT = (
+    "@app:name('A') @source(type='cdc', url='jdbc:postgresql://h/d', username='u', password='p',"
+    " table.name='t', operation='insert', {more} @map(type='keyvalue', @attributes(v='v')))"
+    " define stream In (v int); from In select v insert into Out;"
+)
 
 
 def source_of(url: str = "mysql://h/d", operation: str = "insert", word: str = "x") -> Source:
@@ -56,6 +81,7 @@ class Listened:
 
     def __init__(self) -> None:
         self.settled = 0
+        self.forgotten = 0
         self.closed = False
 
     async def read(self, *, max_rows: int, wait_ms: int) -> Sequence[RowEvent]:
@@ -67,7 +93,8 @@ class Listened:
         self.settled += 1
 
     async def forget(self) -> None:
-        """Not here."""
+        """Counted."""
+        self.forgotten += 1
 
     async def close(self) -> None:
         """Seen."""
@@ -88,3 +115,71 @@ async def test_a_place_is_noted_when_all_before_it_is_durable() -> None:
     await second.acknowledge()
     await mailbox.close()
     assert (listened.settled, listened.closed) == (before, True)
+
+
+class Elsewhere:
+    """A lease that another receiver holds, or nobody."""
+
+    held = False
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Nothing to do."""
+
+    async def wait_held(self, limit_ms: int) -> bool:
+        """Never, for this receiver."""
+        await self._clock.sleep_ms(limit_ms)
+        return False
+
+    async def release(self) -> None:
+        """There is nothing to give back."""
+
+
+def view_of(more: str = "") -> AppView:
+    """The app, with more options of its source."""
+    text = TEXT.format(more=more)
+    life, origin = Life(1, 1), Origin(0, 1)
+    return AppView(Deployment("A", text, text, life, 1, 0, origin=origin), build(check(text)))
+
+
+async def test_a_database_forgets_a_source_that_another_receiver_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may have died just before the app was undeployed, or the source got another text. While
+    the source is what it was, nothing is given back."""
+    clock = VirtualClock()
+    views = {"A": view_of()}
+    listened: list[Listened] = []
+
+    def opened(*_: object, **__: object) -> Listened:
+        listened.append(Listened())
+        return listened[-1]
+
+    monkeypatch.setattr(changes, "open_listening", opened)
+    catalogue: Any = SimpleNamespace(
+        get=views.get, changes=1, pause=lambda *_: None, views=cast(Any, views.values())
+    )
+    book = SourceBook(catalogue)
+    feeds = SourceFeeds(
+        cast(Any, None), catalogue, book, cast(Any, None), cast(Any, None),
+        Tasks(clock, get_logger()), clock, lambda _: cast(LeaseKeeper, Elsewhere(clock)), Vault(""),
+        SourceHealth(catalogue, book, clock, Metrics(), retry_after_ms=1_000),
+        changes=ChangeSources(catalogue, {}, cast(Any, None), clock, get_logger()),
+        foreign=cast(ForeignServers, None),
+    )  # fmt: skip
+
+    async def forgotten() -> list[int]:
+        following = asyncio.create_task(feeds.follow_catalogue())
+        await clock.advance_ms(2 * READER_LEAVES_MS)
+        await following
+        return [one.forgotten for one in listened]
+
+    assert await forgotten() == [0]
+    views["A"] = view_of("publication='p',")
+    assert await forgotten() == [0, 0]
+    views["A"] = view_of("database.server.name='again',")
+    assert await forgotten() == [0, 1, 0]
+    views.clear()
+    assert await forgotten() == [0, 1, 1]

@@ -9,10 +9,12 @@ from lockstep.control import AppAnswer
 from lockstep.frame.problems import Problem
 from lockstep.settings import load_settings
 from lockstep.siddhiql import ast
+from lockstep.telemetry import MetricName, Metrics
 from lockstep_services.receiver.service import Services, Waiting
 from lockstep_services.receiver.sources import Source
 
 PLACE = ("A", "adder", "m1")
+PUSHED_BACK: MetricName = "lockstep_receiver_pushed_back_total"
 
 
 def answer(message_id: str = "m1", payload: bytes = b"1") -> AppAnswer:
@@ -84,19 +86,37 @@ def test_who_waits_when_the_receiver_ends_is_told_so() -> None:
 def test_no_more_requests_wait_than_the_settings_say() -> None:
     """429 with Retry-After for the next one."""
     settings = load_settings({"LOCKSTEP_RECEIVER__MAX_WAITING_REQUESTS": "1"}).receiver
-    services = Services(settings, VirtualClock(0), SeededRandomness(1))
+    metrics = Metrics()
+    services = Services(settings, VirtualClock(0), SeededRandomness(1), metrics)
     services.check_room()
     with services.waiting.holding(), pytest.raises(Problem) as caught:
         services.check_room()
     assert caught.value.status == 429
     assert caught.value.retry_after_ms == settings.retry_after_ms
     services.check_room()
+    assert metrics.value(PUSHED_BACK, reason="waiting") == 1
+
+
+async def test_only_who_is_still_there_is_told_that_the_receiver_ends() -> None:
+    """503; who has hung up is not counted among those who were pushed back."""
+    metrics = Metrics()
+    services = Services(load_settings({}).receiver, VirtualClock(0), SeededRandomness(1), metrics)
+    with services.waiting.holding() as held:
+        held.expect(PLACE)
+        with pytest.raises(Problem):
+            await services.answer(held, 1_000, lambda: True)
+        assert metrics.value(PUSHED_BACK, reason="ending") == 0
+        services.waiting.close()
+        with pytest.raises(Problem) as caught:
+            await services.answer(held, 1_000)
+    assert caught.value.status == 503
+    assert metrics.value(PUSHED_BACK, reason="ending") == 1
 
 
 def test_a_request_with_a_key_is_known_again_by_whoever_sent_it() -> None:
     """By nobody else, with nothing else in it, at no other source, and not after a purge."""
     settings = load_settings({}).receiver
-    services = Services(settings, VirtualClock(0), SeededRandomness(1))
+    services = Services(settings, VirtualClock(0), SeededRandomness(1), Metrics())
     source = Source("A", "S", 0, "http-service", ast.Annotation("source", ()), None)
     other = Source("A", "S", 1, "http-service", ast.Annotation("source", ()), None)
     same = services.message_id(source, 7, "user ann", "k", b"1")
