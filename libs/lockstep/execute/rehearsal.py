@@ -19,6 +19,7 @@ from lockstep.events import (
 )
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.local import LocalExecutor, open_local
+from lockstep.execute.undoing import Poisoned
 from lockstep.plan import AppPlan
 
 START_MS: Final = 1_600_000_000_000
@@ -49,8 +50,8 @@ def rehearse(plan: AppPlan, *, columnar: bool = True) -> None:
 
 
 def _fold(executor: LocalExecutor, entry: EncodedEntry) -> None:
-    # The app may not like these events; real ones will be told.
-    with suppress(LockstepError, Unfit):
+    # The app may not like these events, or they may go over a limit; real ones will be told.
+    with suppress(LockstepError, Unfit, Poisoned):
         len(executor.run_encoded([entry]).rows)
 
 

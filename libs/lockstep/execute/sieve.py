@@ -3,15 +3,25 @@
 After an upgrade the log may still hold events of streams that are gone or have other attributes; a
 send that was repeated very late, or by another receiver, stands in it twice. Every replica sieves
 alike. Pure but for the memory of sends; looks at headers alone, unless a part of a record is left
-out.
+out, or an attribute has got another type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
-from lockstep.events import Event, EventsRecord, StreamSchema, TickRecord
+import pyarrow as pa
+
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    Event,
+    EventsRecord,
+    StreamSchema,
+    TickRecord,
+)
 from lockstep.events.codec import (
     EncodedEntry,
     EventColumns,
@@ -20,6 +30,7 @@ from lockstep.events.codec import (
     encode_record,
     send_ids_in,
 )
+from lockstep.events.columns import ARROW_TYPES, CODES, arrow_schema
 from lockstep.execute.contract import EventFault
 from lockstep.execute.sends import SendMemory
 
@@ -56,12 +67,13 @@ def sieve(
                 continue
             new, header = found
             repeated -= header.events
-            if (reason := _misfit(header, schemas)) is not None:
-                faults.append(_refused(new, reason))
+            fitting = _fitting(new, header, schemas)
+            if isinstance(fitting, str):
+                faults.append(_refused(new, fitting))
                 kept.append(_tick(entry))
             else:
                 events += header.events
-                kept.append(new)
+                kept.append(fitting)
     return Sieved(kept, faults, events, repeated)
 
 
@@ -82,14 +94,56 @@ def _first_time(
     return rest, rest.header
 
 
-def _misfit(header: EventsHeader, schemas: Mapping[str, StreamSchema]) -> str | None:
+_NUMBERS: Final = frozenset("ilfd")
+_NAMES: Final = {kind.value[0]: str(kind) for kind in AttributeType}
+
+
+class _MisfitError(Exception):
+    """Why a record does not fit."""
+
+
+def _fitting(
+    entry: EncodedEntry, header: EventsHeader, schemas: Mapping[str, StreamSchema]
+) -> EncodedEntry | str:
+    """The record in the types of the app, or why it does not fit."""
     schema = schemas.get(header.stream)
     if schema is None:
         return f"the app has no stream '{header.stream}' (any more)"
     width = len(schema.attributes)
-    if header.attributes == width:
-        return None
-    return f"{header.attributes} values; stream '{header.stream}' has {width} attributes"
+    if header.attributes != width:
+        return f"{header.attributes} values; stream '{header.stream}' has {width} attributes"
+    if header.batch.codes == schema.codes:
+        return entry
+    columns = entry.columns()
+    assert isinstance(columns, EventColumns)
+    try:
+        arrays = [
+            _converted(*each, header.stream)
+            for each in zip(
+                header.batch.codes, columns.batch.columns, schema.attributes, strict=True
+            )
+        ]
+    except _MisfitError as why:
+        return str(why)
+    batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
+    return EncodedEntry(entry.position, encode_columns(replace(columns, batch=batch)))
+
+
+def _converted(code: str, column: pa.Array, attribute: Attribute, stream: str) -> pa.Array:
+    """The column in the type that its attribute has now. A number stays what it is, but for the
+    nearest float of a double. _MisfitError."""
+    wanted = ARROW_TYPES[attribute.type]
+    if CODES[code] == wanted:
+        return column
+    if column.null_count == len(column):
+        return pa.nulls(len(column), wanted)
+    name = f"'{stream}.{attribute.name}'"
+    if not {code, attribute.type.value[0]} <= _NUMBERS:
+        raise _MisfitError(f"{name} holds {_NAMES[code]}; the app has {attribute.type}")
+    try:
+        return column.cast(wanted)
+    except pa.ArrowInvalid as error:
+        raise _MisfitError(f"{name} holds a {_NAMES[code]} that is no {attribute.type}") from error
 
 
 def _refused(entry: EncodedEntry, reason: str) -> EventFault:

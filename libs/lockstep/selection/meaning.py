@@ -3,11 +3,14 @@
 No aggregator and no group by: a row per event. An aggregator without group by: the last wanted
 event
 of the chunk. Group by: the last wanted event of each group, groups in order of first appearance.
+
+An event that cannot be processed keeps no other one of its chunk out of the aggregators or in them:
+the chunk goes on to its end, and then it fails (semantics 18).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lockstep.aggregators.contract import growing
@@ -23,6 +26,7 @@ from lockstep.operators.contract import (
     StreamEvent,
     nowhere,
 )
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.selection.ordering_meaning import Ordering
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, CheckedStream, SourceKind
@@ -36,6 +40,25 @@ class Row(StreamEvent):
 
 
 ALL_KINDS = -1
+
+
+class Torn(list[Any]):
+    """What is left of a chunk, or of the chunks of a step, of which an event failed before: it goes
+    into the aggregators and out of them, and brings no rows."""
+
+    def __init__(self, events: Sequence[Any], error: BaseException) -> None:
+        super().__init__(events)
+        self.error = error
+
+
+def error_in(chunk: list[Any]) -> BaseException | None:
+    """What an event of the chunk failed of before."""
+    return chunk.error if isinstance(chunk, Torn) else None
+
+
+def first_of(known: BaseException | None, event: Any, error: BaseException) -> BaseException | None:
+    """What the chunk fails of, so far. An event that leaves has been told of when it came."""
+    return error if known is None and event.kind == CURRENT else known
 
 
 def wanted_kind(action: ast.Action, is_snapshot: bool) -> int:
@@ -125,12 +148,18 @@ class Selector:
         """
         emit = self.emit
         rows: list[Any] = []
+        failed: BaseException | None = None
         self.emit = rows.extend
         try:
             for chunk in chunks:
-                self.process(chunk)
+                try:
+                    self.process(chunk)
+                except PROCESSING_ERRORS as error:
+                    failed = failed or error
         finally:
             self.emit = emit
+        if failed is not None:
+            raise failed
         if rows or (self._tells_empty and any(chunk[0].kind == RESET for chunk in chunks)):
             emit(rows)
 
@@ -138,6 +167,8 @@ class Selector:
 
     def _pass(self, chunk: list[StreamEvent]) -> None:
         wanted = self._wanted
+        if isinstance(chunk, Torn):
+            raise chunk.error
         if wanted == ALL_KINDS:
             rows = [event for event in chunk if event.kind <= EXPIRED]
         else:
@@ -147,6 +178,8 @@ class Selector:
 
     def _plain(self, chunk: list[Any]) -> None:
         wanted, select, none = self._wanted, self._select, self._alone
+        if isinstance(chunk, Torn):
+            raise chunk.error
         if wanted == ALL_KINDS:
             rows = [
                 StreamEvent(event.timestamp_ms, select(event, none), event.kind)
@@ -165,14 +198,20 @@ class Selector:
     def _each(self, chunk: list[Any]) -> None:
         """A row per event, with having, ordering, and the running aggregates of snapshot rates."""
         rows: list[Any] = []
-        group = self._alone
+        failed, group = error_in(chunk), self._alone
         for event in chunk:
             if event.kind > EXPIRED:
                 self._reset(event)
                 continue
-            data = self._row(event, group)
+            try:
+                data = self._row(event, group)
+            except PROCESSING_ERRORS as error:
+                failed = first_of(failed, event, error)
+                continue
             if data is not None:
                 rows.append(self._made((event, data), None))
+        if failed is not None:
+            raise failed
         self._finish(rows)
 
     # --- an aggregator without group by ----------------------------------------------------------
@@ -180,14 +219,21 @@ class Selector:
     def _last(self, chunk: list[Any]) -> None:
         last: tuple[Any, tuple[Any, ...]] | None = None
         wanted, group = self._wanted, self._alone
+        failed = error_in(chunk)
         for event in chunk:
             kind = event.kind
             if kind > EXPIRED:
                 self._reset(event)
                 continue
-            data = self._row(event, group)
+            try:
+                data = self._row(event, group)
+            except PROCESSING_ERRORS as error:
+                failed = first_of(failed, event, error)
+                continue
             if data is not None and (kind == wanted or wanted == ALL_KINDS):
                 last = (event, data)
+        if failed is not None:
+            raise failed
         if last is not None:
             self._finish([self._made(last, None)])
 
@@ -197,30 +243,43 @@ class Selector:
         rows: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
         wanted, key_of = self._wanted, self._key
         assert key_of is not None
+        failed = error_in(chunk)
         for event in chunk:
             kind = event.kind
             if kind > EXPIRED:
                 self._reset(event)
                 continue
-            key = key_of(event)
-            data = self._group_row(event, key)
+            try:
+                key = key_of(event)
+                data = self._group_row(event, key)
+            except PROCESSING_ERRORS as error:
+                failed = first_of(failed, event, error)
+                continue
             if data is not None and (kind == wanted or wanted == ALL_KINDS):
                 rows[key] = (event, data)
+        if failed is not None:
+            raise failed
         if rows:
             self._finish([self._made(row, key) for key, row in rows.items()])
 
     def _grouped_each(self, chunk: list[Any]) -> None:
         rows: list[Any] = []
-        key_of = self._key
+        failed, key_of = error_in(chunk), self._key
         assert key_of is not None
         for event in chunk:
             if event.kind > EXPIRED:
                 self._reset(event)
                 continue
-            key = key_of(event)
-            data = self._group_row(event, key)
+            try:
+                key = key_of(event)
+                data = self._group_row(event, key)
+            except PROCESSING_ERRORS as error:
+                failed = first_of(failed, event, error)
+                continue
             if data is not None:
                 rows.append(self._made((event, data), key))
+        if failed is not None:
+            raise failed
         self._finish(rows)
 
     def _group_row(self, event: Any, key: Any) -> tuple[Any, ...] | None:
@@ -229,11 +288,12 @@ class Selector:
             group = [make() for make in self._makers]
             if group:
                 self._groups[key] = group
-        data = self._row(event, group)
-        # Also behind a current event: it may have left already (semantics 7.14).
-        if group and group[0].is_empty() and all(a.is_empty() for a in group):
-            del self._groups[key]
-        return data
+        try:
+            return self._row(event, group)
+        finally:
+            # Also behind a current event: it may have left already (semantics 7.14), or failed.
+            if group and group[0].is_empty() and all(a.is_empty() for a in group):
+                del self._groups[key]
 
     # --- shared ----------------------------------------------------------------------------------
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from lockstep.aggregators.rows import compile_output_condition
-from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent, nowhere
+from lockstep.operators.contract import EXPIRED, Context, Emit, PlainState, StreamEvent, nowhere
+from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.selection.meaning import Torn, error_in, first_of
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedHandler, CheckedStream
+from lockstep.siddhiql.checked import CheckedHandler, CheckedStream, SourceKind
 from lockstep.siddhiql.scope import Scope
 from lockstep.stream_functions.registry import build_stream_function
 from lockstep.windows.registry import build_window
@@ -28,6 +30,29 @@ class FilterLink:
         kept = [event for event in chunk if event.kind > 1 or condition(event)]
         if kept:
             self.emit(kept)
+
+
+class FilterBehind(FilterLink):
+    """The same behind a window: what a failing event comes with may have to leave aggregates, or
+    enter them, all the same (see Torn)."""
+
+    __slots__ = ()
+
+    def process(self, chunk: list[StreamEvent]) -> None:
+        condition, failed = self._condition, error_in(chunk)
+        kept: list[StreamEvent] = []
+        for event in chunk:
+            try:
+                if event.kind > EXPIRED or condition(event):
+                    kept.append(event)
+            except PROCESSING_ERRORS as error:
+                failed = first_of(failed, event, error)
+        if failed is None:
+            if kept:
+                self.emit(kept)
+            return
+        self.emit(Torn(kept, failed))
+        raise failed  # if what is behind it has made another chunk of it
 
 
 class _FilterAggregates:
@@ -60,6 +85,7 @@ class Chain:
 
     def __init__(self, stream: CheckedStream, context: Context) -> None:
         self.window: Any = None
+        self._is_named_window = stream.kind is SourceKind.WINDOW
         self._links: list[Any] = []
         for index, handler in enumerate(stream.handlers):
             before = stream.handlers[index - 1].schema if index else stream.source_schema
@@ -70,7 +96,9 @@ class Chain:
     def _link(self, handler: CheckedHandler, before: Any, context: Context) -> Any:
         match handler.handler:
             case ast.Filter(condition=condition):
-                return FilterLink(_filter(condition, handler.scope, context))
+                is_behind = self.window is not None or self._is_named_window
+                link = FilterBehind if is_behind else FilterLink
+                return link(_filter(condition, handler.scope, context))
             case ast.WindowHandler(call=call):
                 self.window = build_window(call, handler.scope, before, context)
                 return self.window

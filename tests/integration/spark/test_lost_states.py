@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.contract import LivesElsewhere, StateLostError, TakesBases
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.execute.spark import SparkExecutor
+from lockstep.execute.spark import SparkExecutor, lines
 from lockstep.execute.spark.bulk import run_tasks
+from lockstep.execute.spark.company import SparkFailedError
 from lockstep.execute.spark.session import SparkOptions
 from lockstep.plan import plan_of
 from tests.integration.spark.apps import COLUMNAR, KEYED, UNFIT, cut, log, rows_of, unfit_log
@@ -131,3 +136,45 @@ def test_values_without_columns_are_told_before_the_state_is(make: Make) -> None
     rows_of(again, [entries[:3]])
     rows += rows_of(again, cut(entries[3:], 3))
     assert rows == rows_of(ReferenceExecutor(plan_of(UNFIT)), [entries])
+
+
+ENDLESS = """
+define stream S (n long);
+define function work[python] return long {
+    import hashlib
+    hashlib.pbkdf2_hmac("sha256", b"a", b"b", data[0])
+    return data[0]
+};
+from S select work(n) as t insert into Out;
+"""
+
+
+def test_a_function_that_does_not_return_ends_with_its_app(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker is ended a while after its executor was closed, so that others get their turn."""
+    monkeypatch.setattr(lines, "LOOK_S", 0.01)
+    monkeypatch.setattr(lines, "UNWANTED_MAX_S", 0.1)
+    stuck = make(ENDLESS)
+    (place,) = stuck.locations
+
+    def one(position: int, turns: int) -> LogEntry:
+        return LogEntry(position, EventsRecord("S", position, ((InputEvent(position, (turns,)),),)))
+
+    assert [row.data for row in stuck.run_slice([one(1, 1)]).rows] == [(1,)]
+    with ThreadPoolExecutor(1) as thread:
+        before = ticks_of(place.pid)
+        folding = thread.submit(stuck.run_slice, [one(2, 2_000_000_000)])
+        while ticks_of(place.pid) < before + 20:
+            threading.Event().wait(0.01)
+        stuck.close()
+        with pytest.raises(SparkFailedError, match="nobody waits"):
+            folding.result()
+    others = [make(COLUMNAR) for _ in range(SparkOptions().slots)]
+    assert place not in [location for each in others for location in each.locations]
+
+
+def ticks_of(process: int) -> int:
+    """How much of a processor it has used."""
+    told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(told[11]) + int(told[12])

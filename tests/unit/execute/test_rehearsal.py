@@ -35,6 +35,21 @@ def test_whatever_the_app_does(query: str, columnar: bool) -> None:
     rehearse(plan_of(TWO + query), columnar=columnar)
 
 
+@pytest.mark.parametrize("columnar", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@app:playback(idle.time='1 sec', increment='1 sec') define stream S (v long);"
+        " from S[v < 1000] select v + 1 as v insert into S;",
+        "define stream S (v long);"
+        " from S#window.length(3)[v < 1000] select v + 1 as v insert into S;",
+    ],
+)
+def test_made_up_events_that_go_over_a_limit(text: str, columnar: bool) -> None:
+    """Real ones may be within it."""
+    rehearse(plan_of(text), columnar=columnar)
+
+
 def loaded() -> dict[str, int]:
     """The compiled forms of every kernel that are in memory."""
     modules = map(importlib.import_module, kernel_modules())

@@ -18,7 +18,7 @@ from lockstep.columns.lazy import LazyColumns
 from lockstep.columns.moves import Clock, Moves
 from lockstep.columns.order import Order
 from lockstep.columns.times import check_time, within_reach
-from lockstep.events import AttributeType, Position, StreamSchema
+from lockstep.events import AttributeType, InvalidEventError, Position, StreamSchema
 from lockstep.events.bundles import STAYS, Bundle
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.columns import EventColumns, arrow_schema, numbers
@@ -351,7 +351,10 @@ def _events(reading: _Reading, record: EventColumns, new: Mask | None) -> _Event
         untyped = _untyped(record, schema)
         if untyped:
             raise Unfit(f"values of {record.stream}.{untyped} that are not of its type")
-        batch = record.conformed(schema)
+        try:
+            batch = record.conformed(schema)
+        except InvalidEventError as error:
+            raise Unfit(str(error)) from error
     times = numbers(record.timestamps())
     if new is None or new.all():
         return batch, times, lengths

@@ -5,13 +5,17 @@ What is found is one chunk for the selector; nothing found gives no row, also un
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lockstep.aggregations.meaning import FoundInAggregation
+from lockstep.events import LockstepError
 from lockstep.execute.reference.context import OnDemandContext
 from lockstep.execute.reference.engine import Engine
 from lockstep.operators.contract import StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS, EventError, describe
+from lockstep.operators.limits import LimitError
 from lockstep.selection.meaning import Selector
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedOnDemand, CheckedQuery, CheckedStream, SourceKind
@@ -24,13 +28,14 @@ Row = tuple[Any, ...]
 def read(checked: CheckedOnDemand, engine: Engine) -> list[Row]:
     """The rows of a find; the state stays as it is.
 
-    Raises EventError for values that do not fit, SiddhiQLError for a range that makes no sense and
-    for a query that writes.
+    Raises EventError for values that do not fit or go over a limit, SiddhiQLError for a range that
+    makes no sense and for a query that writes.
     """
     if checked.is_write:
         what = "this query changes a table, so it has to go through the input log"
         raise positioned(checked.query.at, what, "hand it in as a write")
-    return [row.data for row in _rows(checked, OnDemandContext(engine, "on-demand"))]
+    with _as_event_errors():
+        return [row.data for row in _rows(checked, OnDemandContext(engine, "on-demand"))]
 
 
 def write(checked: CheckedOnDemand, engine: Engine, *, place: str) -> int:
@@ -55,7 +60,19 @@ def select(checked: CheckedOnDemand, found: list[StreamEvent], engine: Engine) -
     """What the query selects of events that were found elsewhere. EventError."""
     if not found:
         return []
-    return [row.data for row in _select(checked, found, OnDemandContext(engine, "on-demand"))]
+    with _as_event_errors():
+        return [row.data for row in _select(checked, found, OnDemandContext(engine, "on-demand"))]
+
+
+@contextmanager
+def _as_event_errors() -> Iterator[None]:
+    """What values can cause is the question's fault, and harms nobody who shares the process."""
+    try:
+        yield
+    except LockstepError:
+        raise
+    except (LimitError, *PROCESSING_ERRORS) as error:
+        raise EventError(describe(error)) from error
 
 
 def matching(checked: CheckedOnDemand, engine: Engine) -> Match:

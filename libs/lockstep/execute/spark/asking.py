@@ -24,6 +24,7 @@ from lockstep.execute.spark.company import (
     WorkerDiedError,
     nothing,
 )
+from lockstep.execute.spark.door import Door
 from lockstep.execute.spark.location import Location
 from lockstep.execute.spark.rebuilding import Base
 from lockstep.execute.spark.session import SparkSlices
@@ -154,6 +155,7 @@ class Workers:
         self._on_rebuilt = on_rebuilt
         self._on_unfit = on_unfit
         self._use = use
+        self._door = Door(self._give_back)
         self._instance = f"{os.getpid()}-{next(_instances)}"
 
     def open(self, shards: int) -> None:
@@ -162,21 +164,26 @@ class Workers:
         wanted = min(shards, self._slices.most(self._use))
         if not answer.splits or wanted < 2:
             return
-        for index in range(1, wanted):
-            used = [shard.slot for shard in self.shards]
-            self.shards.append(_Shard(index, self._slices.acquire(self._use, used)))
+        with self._door.inside():
+            for index in range(1, wanted):
+                used = [shard.slot for shard in self.shards]
+                self.shards.append(_Shard(index, self._slices.acquire(self._use, used)))
         self.incarnation += 1
         self.ask("open")
 
     def close(self) -> None:
-        """Forgets the state, here at once and in the workers with their next tasks."""
-        self._release(self.shards)
-        self.shards = []
+        """Forgets the state, here and in the workers with their next tasks: at once, or, where
+        somebody still asks for something, when that is over. Waits for nobody."""
+        self._door.close()
+
+    def _give_back(self) -> None:
+        shards, self.shards = self.shards, []
+        self._release(shards)
         self.base.begin([])
 
     def _release(self, shards: Sequence[_Shard]) -> None:
         for shard in shards:
-            self._slices.release(self._use, shard.slot, self._instance)
+            self._slices.release(self._use, shard.slot, shard.preference, self._instance)
             shard.sent.close()
 
     def are_forgotten(self) -> bool:
@@ -203,43 +210,51 @@ class Workers:
         first_only: bool = False,
     ) -> list[Reply]:
         """A reply per shard; the base is sent along where the worker wants it. StateLostError where
-        it wants one and there is none. Suspected, Poisoned and WorkerDiedError: the state is gone
-        from the worker, and built again from the base when something is asked next."""
-        assert self.shards, "the executor is closed"
-        shards = self.shards[:1] if first_only else self.shards
-        replies: dict[int, Reply] = {}
-        with_base = {shard.index for shard in self.shards if operation == "open"}
-        for _ in range(ASK_ATTEMPTS):
-            asked = [shard for shard in shards if shard.index not in replies]
-            requests = [
-                self._request(shard, operation, entries, text, with_base=shard.index in with_base)
-                for shard in asked
-            ]
-            meanwhile = self._get_ready if operation == "slice" else nothing
-            for shard, answer in zip(asked, self._send(asked, requests, meanwhile), strict=True):
-                shard.location = answer.location
-                shard.sent.take_back(answer.freed)
-                if answer.status == "refused":
-                    raise _error(answer)
-                if answer.status in _GIVEN_UP:
-                    raise _given_up(answer)
-                if answer.status == "unfit":
-                    self._on_unfit()
-                    self.leave_columns(answer.message)
-                    return self.ask(operation, entries=entries, text=text, first_only=first_only)
-                reply = _reply(answer, shard.received)
-                if reply is None:
-                    with_base.add(shard.index)
-                    continue
-                replies[shard.index] = reply
-                shard.state_rows = answer.state_rows
-                shard.takes_together = answer.takes_together
-                shard.runs_seen = self._slices.runs(shard.slot, shard.preference)
-                if shard.index in with_base and operation != "open":
-                    self._tell(answer.location, LOST)
-            if len(replies) == len(shards):
-                return self._taken([replies[shard.index] for shard in shards])
-        raise SparkFailedError(f"no worker could {operation} after {ASK_ATTEMPTS} attempts")
+        it wants one and there is none, and of a closed executor. Suspected, Poisoned and
+        WorkerDiedError: the state is gone from the worker, and built again from the base when
+        something is asked next."""
+        with self._door.inside():
+            shards = self.shards[:1] if first_only else self.shards
+            replies: dict[int, Reply] = {}
+            with_base = {shard.index for shard in self.shards if operation == "open"}
+            for _ in range(ASK_ATTEMPTS):
+                self._door.check()
+                asked = [shard for shard in shards if shard.index not in replies]
+                requests = [
+                    self._request(
+                        shard, operation, entries, text, with_base=shard.index in with_base
+                    )
+                    for shard in asked
+                ]
+                meanwhile = self._get_ready if operation == "slice" else nothing
+                for shard, answer in zip(
+                    asked, self._send(asked, requests, meanwhile), strict=True
+                ):
+                    shard.location = answer.location
+                    shard.sent.take_back(answer.freed)
+                    if answer.status == "refused":
+                        raise _error(answer)
+                    if answer.status in _GIVEN_UP:
+                        raise _given_up(answer)
+                    if answer.status == "unfit":
+                        self._on_unfit()
+                        self.leave_columns(answer.message)
+                        return self.ask(
+                            operation, entries=entries, text=text, first_only=first_only
+                        )
+                    reply = _reply(answer, shard.received)
+                    if reply is None:
+                        with_base.add(shard.index)
+                        continue
+                    replies[shard.index] = reply
+                    shard.state_rows = answer.state_rows
+                    shard.takes_together = answer.takes_together
+                    shard.runs_seen = self._slices.runs(shard.slot, shard.preference)
+                    if shard.index in with_base and operation != "open":
+                        self._tell(answer.location, LOST)
+                if len(replies) == len(shards):
+                    return self._taken([replies[shard.index] for shard in shards])
+            raise SparkFailedError(f"no worker could {operation} after {ASK_ATTEMPTS} attempts")
 
     def _taken(self, replies: list[Reply]) -> list[Reply]:
         for answer, parts in replies:
@@ -254,14 +269,16 @@ class Workers:
 
     def leave_columns(self, why: str) -> None:
         """The reference folds on, in one worker, from the base. StateLostError."""
-        self._needs_base(why)
-        self.base.join()
-        self._release(self.shards[1:])
-        del self.shards[1:]
-        self._app = msgspec.structs.replace(self._app, columnar=False)
-        self.incarnation += 1
-        if self.shards[0].location is not None:
-            self._tell(self.shards[0].location, why)
+        with self._door.inside():
+            self._needs_base(why)
+            self.base.join()
+            self._release(self.shards[1:])
+            del self.shards[1:]
+            self._app = msgspec.structs.replace(self._app, columnar=False)
+            self.incarnation += 1
+            for shard in self.shards:
+                if shard.location is not None:
+                    self._tell(shard.location, why)
 
     def take_columns(self, shards: int) -> None:
         """Columns fold on, from the base."""
@@ -303,7 +320,7 @@ class Workers:
             [entry.position for entry in entries],
             text,
             base,
-            self._slices.gone(shard.slot),
+            self._slices.gone(shard.slot, shard.preference),
             self.incarnation + 1,
             shard.index,
             len(self.shards),
@@ -326,7 +343,7 @@ class Workers:
         self, shards: Sequence[_Shard], requests: Sequence[wire.Request], meanwhile: Meanwhile
     ) -> list[wire.Answer]:
         tasks = [
-            Task(shard.slot, wire.encode(request), shard.preference)
+            Task(shard.slot, wire.encode(request), shard.preference, self._door.is_open)
             for shard, request in zip(shards, requests, strict=True)
         ]
         return [

@@ -5,6 +5,7 @@ Nothing is kept between jobs. A task may run twice: what it writes has to bear t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.events import Fault, LockstepError
@@ -35,6 +37,9 @@ def run_tasks(work: Work, requests: Sequence[bytes], options: SparkOptions) -> l
 def session_of(options: SparkOptions) -> SparkSession:
     """The process's Spark, for SQL. Times are UTC."""
     context = open_slices(options).context
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        # They write each error to the terminal, with a stack trace; who asks gets it from us.
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     session = SparkSession(context)
     session.conf.set("spark.sql.session.timeZone", "UTC")
     session.conf.set("spark.sql.shuffle.partitions", str(max(context.defaultParallelism, 2)))
@@ -59,7 +64,7 @@ def as_ours() -> Iterator[None]:
     try:
         yield
     except (AnalysisException, ParseException) as error:
-        raise QueryRefusedError(str(error).split("\n")[0]) from error
+        raise QueryRefusedError(str(error).strip().split("\n")[0]) from error
     except (Py4JError, PySparkException, OSError) as error:
         raise SparkFailedError(f"a Spark job failed: {error}") from error
 

@@ -27,14 +27,20 @@ class WorkerDiedError(SparkFailedError):
     """A worker was ended in the middle of a job, each time that Spark tried it."""
 
 
+def always() -> bool:
+    """Somebody waits for it, whatever happens."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A request for the worker of a slot; `location` names the Spark executor that has its
-    state."""
+    state. `wanted`: whether anybody still waits for the answer."""
 
     slot: int
     payload: bytes
     location: str | None = None
+    wanted: Callable[[], bool] = always
 
     @property
     def place(self) -> tuple[int, str | None]:
@@ -76,6 +82,10 @@ class _Call:
         return {task.place for task in self.tasks}
 
     @property
+    def is_wanted(self) -> bool:
+        return all(task.wanted() for task in self.tasks)
+
+    @property
     def size_bytes(self) -> int:
         return sum(len(task.payload) for task in self.tasks)
 
@@ -90,7 +100,7 @@ class Company:
     Where the last job had a crowd, the next one waits a little for company (`gather`), as many
     small apps are at work; None: it does not, as a job costs little.
     A job that fails for several calls is run again for each of them alone: so a call that breaks
-    its worker fails by itself.
+    its worker fails by itself. A call that nobody waits for any more fails when its turn comes.
     """
 
     def __init__(self, run_job: RunJob, gather: Callable[[], None] | None = _gather) -> None:
@@ -164,6 +174,8 @@ class Company:
             company = self._gathered(first)
         error: SparkFailedError | None = None
         try:
+            if not first.is_wanted:
+                raise SparkFailedError("nobody waits for this any more")
             self._answer(company)
         except SparkFailedError as failure:
             error = failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -19,6 +20,7 @@ from lockstep.execute.spark.company import Served, SparkFailedError, Task, Worke
 WORKER_SLOT: Final = "LOCKSTEP_WORKER_SLOT"
 """Environment variable that sets the worker processes of different slots apart."""
 GATEWAY_MAX_BYTES: Final = 256 * 1024
+_DEATH: Final = re.compile(r"Python worker exited unexpectedly|(?<!OutOf)MemoryError")
 
 
 class _Jvm:
@@ -111,8 +113,9 @@ class Jobs:
 
 
 def _is_death(message: str) -> bool:
-    """Spark says so of a Python worker that ended by itself, or by the system's hand."""
-    return "Python worker exited unexpectedly" in message or "MemoryError" in message
+    """Spark says so of a Python worker that ended by itself, or by the system's hand. The JVM's
+    OutOfMemoryError is none of that."""
+    return _DEATH.search(message) is not None
 
 
 def _in_slot(context: SparkContext, slot: int) -> SparkContext:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +33,11 @@ ATTEMPTS: Final = 4
 POLL_S: Final = 0.05
 """How soon it shows that a job has ended before its task called."""
 HANG_UP_S: Final = 5.0
+UNWANTED_MAX_S: Final = 60.0
+"""So long a worker may go on with what nobody waits for any more. It is long for a slice: ending
+the worker costs all states that it holds."""
+LOOK_S: Final = 1.0
+"""How often it is looked whether anybody waits."""
 _LENGTH: Final = struct.Struct("!Q")
 _WHOLE_BYTES: Final = 16 * 1024
 """A frame so short goes, and comes, together with its length."""
@@ -58,7 +65,7 @@ class Lines:
         SparkFailedError."""
         lines = [self._line(function, batch[0].slot) for batch in batches]
         for line, batch in zip(lines, batches, strict=True):
-            line.begin([task.payload for task in batch])
+            line.begin(batch)
         for line in lines:
             line.reach()
         meanwhile()
@@ -92,14 +99,17 @@ class Line:
         self._job: Future[list[list[bytes]]] | None = None
         self._worker: socket.socket | None = None
         self._frame = b""
+        self._tasks: Sequence[Task] = ()
         self._is_sent = self._is_under_way = self._is_untried = False
 
-    def begin(self, requests: Sequence[bytes]) -> None:
+    def begin(self, tasks: Sequence[Task]) -> None:
         """Sends requests, or starts a job where none runs."""
         if self._is_under_way:
             self._drop()  # an answer that nobody waited for must not be taken for the next one
         self._is_under_way = True
-        self._frame, self._is_sent = msgspec.msgpack.encode(requests), False
+        self._tasks = tasks
+        self._frame = msgspec.msgpack.encode([task.payload for task in tasks])
+        self._is_sent = False
         self._is_untried = False
         if self._worker is None or self._job is None or self._job.done():
             self._renew()
@@ -115,7 +125,7 @@ class Line:
 
     def end(self) -> list[bytes]:
         """The answers. A worker that ends over requests gets them again as often as Spark would try
-        a job. What Spark says of it comes out then."""
+        a job, if all are still wanted. What Spark says of it comes out then."""
         lost = 0
         while True:
             worker = self._worker = self._worker or self._called()
@@ -124,12 +134,27 @@ class Line:
                 self._renew()
                 continue
             if self._is_sent or self._send(worker):
-                answer = _received(worker, None)
+                answer = self._answer(worker)
                 if answer is not None:
                     self._is_under_way = False
                     return from_msgpack(answer, list[bytes])
                 lost += 1
             self._drop()
+            if lost and not self._is_wanted():
+                raise SparkFailedError("a worker ended over what nobody waits for any more")
+
+    def _answer(self, worker: socket.socket) -> bytearray | None:
+        """What the worker says; None when it is gone. One that goes on and on with what nobody
+        waits for any more holds up all that share the slot: it is ended."""
+        unwanted_s = 0.0
+        while unwanted_s < UNWANTED_MAX_S and not _is_ready(worker, LOOK_S):
+            unwanted_s = 0.0 if self._is_wanted() else unwanted_s + LOOK_S
+        if unwanted_s >= UNWANTED_MAX_S:
+            _end_process(_peer_of(worker))
+        return _received(worker, None)
+
+    def _is_wanted(self) -> bool:
+        return all(task.wanted() for task in self._tasks)
 
     def hang_up(self) -> None:
         """The job ends; what was under way has no answer. Idempotent."""
@@ -143,22 +168,24 @@ class Line:
         self._drop()
         if self._job is not None:
             wait([self._job])
-        while self._calls(0):
-            self._listening.accept()[0].close()  # of the last job
-        task = Task(self._slot, self._listening.getsockname())
+        with _as_failed():
+            while self._calls(0):
+                self._listening.accept()[0].close()  # of the last job
+            task = Task(self._slot, self._listening.getsockname())
         self._is_untried = True
         self._job = self._submit(_Attending(self.function), [[task]])
 
     def _called(self) -> socket.socket | None:
         """The worker that calls; None when its job has ended."""
-        while True:
-            if self._calls(POLL_S):
-                worker = self._listening.accept()[0]
-                if _is_ours(worker):
-                    return worker
-                worker.close()
-            elif self._job is None or self._job.done():
-                return None
+        with _as_failed():
+            while True:
+                if self._calls(POLL_S):
+                    worker = self._listening.accept()[0]
+                    if _is_ours(worker):
+                        return worker
+                    worker.close()
+                elif self._job is None or self._job.done():
+                    return None
 
     def _calls(self, within_s: float) -> bool:
         return bool(select.select([self._listening], [], [], within_s)[0])
@@ -182,6 +209,15 @@ class Line:
         self._is_sent = False
         if worker is not None:
             worker.close()
+
+
+@contextmanager
+def _as_failed() -> Iterator[None]:
+    """Whoever closes all lines, since Spark is gone, closes what others listen to."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise SparkFailedError(f"this Spark is gone: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +252,35 @@ def _attend(address: bytes, function: Served) -> None:
 
 def _is_ours(line: socket.socket) -> bool:
     """The other side runs as the same user: names of sockets are there for everybody."""
+    return _credentials(line)[1] == os.getuid()
+
+
+def _peer_of(line: socket.socket) -> int:
+    """The process on the other side."""
+    return _credentials(line)[0]
+
+
+def _credentials(line: socket.socket) -> tuple[int, int, int]:
     told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    return bool(_PEER.unpack(told)[1] == os.getuid())
+    process, user, group = _PEER.unpack(told)
+    return process, user, group
+
+
+def _end_process(process: int) -> None:
+    """Ends a worker; what it held is built again elsewhere. Not this process, nor a group."""
+    if process > 1 and process != os.getpid():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def _is_ready(line: socket.socket, within_s: float) -> bool:
+    """Whether something has come within so long, or the other side is gone."""
+    asking = select.poll()
+    try:
+        asking.register(line, select.POLLIN)
+    except ValueError:
+        return True  # it was hung up meanwhile
+    return bool(asking.poll(within_s * 1000))
 
 
 def _sent(line: socket.socket, frame: bytes) -> bool:

@@ -10,7 +10,7 @@ import socket
 import sys
 import tempfile
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -74,7 +74,7 @@ class SparkSlices:
         self._callers = ThreadPoolExecutor(slots + 1, thread_name_prefix="spark")
         self._slots = Slots(slots)
         self._runs: Counter[tuple[int, str | None]] = Counter()
-        self._gone: list[list[str]] = [[] for _ in range(slots)]
+        self._gone: defaultdict[tuple[int, str | None], list[str]] = defaultdict(list)
         self.shares_memory = is_local and blocks.can_share()
         self._jobs = Jobs(context, answers_are_small=self.shares_memory)
         self._lines = Lines(self._submit) if self.shares_memory else None
@@ -87,17 +87,17 @@ class SparkSlices:
         with self._guard:
             return self._slots.take(use, avoid)
 
-    def release(self, use: Use, slot: int, instance: str) -> None:
-        """The instance that acquired the slot is gone; the slot's next task tells the worker."""
+    def release(self, use: Use, slot: int, location: str | None, instance: str) -> None:
+        """The instance that acquired the slot is gone; the slot's next task there tells the worker
+        that has its state."""
         with self._guard:
             self._slots.give_back(use, slot)
-            self._gone[slot].append(instance)
+            self._gone[slot, location].append(instance)
 
-    def gone(self, slot: int) -> list[str]:
-        """The instances that the slot's worker may forget; each is told once."""
+    def gone(self, slot: int, location: str | None) -> list[str]:
+        """The instances that the slot's worker there may forget; each is told once."""
         with self._guard:
-            told, self._gone[slot] = self._gone[slot], []
-            return told
+            return self._gone.pop((slot, location), [])
 
     def run(
         self, function: Served, tasks: Sequence[Task], meanwhile: Meanwhile = nothing
@@ -132,7 +132,11 @@ class SparkSlices:
     def _submit(
         self, function: Served, batches: Sequence[Sequence[Task]]
     ) -> Future[list[list[bytes]]]:
-        return self._callers.submit(self._jobs.run, function, batches)
+        """SparkFailedError."""
+        try:
+            return self._callers.submit(self._jobs.run, function, batches)
+        except RuntimeError as error:  # closed, as Spark was gone: another one has its place
+            raise SparkFailedError("this Spark is gone") from error
 
     def _count(self, batches: Sequence[Sequence[Task]]) -> None:
         with self._guard:

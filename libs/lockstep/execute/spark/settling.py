@@ -54,7 +54,9 @@ class Settling:
             self._suspect(entries)
             return self._isolated(entries)
         finally:
-            self._workers.base.keeps_all = self._careful is not None
+            # In front of the positions to be careful at, a base is no larger than any other.
+            begun = self._careful is not None and self._workers.position >= self._careful[0]
+            self._workers.base.keeps_all = begun
             self._workers.base.trim()
 
     def _prepare(self, entries: Sequence[EncodedEntry]) -> None:

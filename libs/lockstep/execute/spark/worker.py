@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from lockstep.events import LockstepError
 from lockstep.events.codec import EncodedEntry
@@ -49,8 +49,13 @@ class Held:
 _held: dict[str, Held] = {}
 _readers: dict[str, blocks.Reader] = {}
 """Of each instance's requests."""
+_dropped: list[str] = []
+"""Whose states are gone, but maybe not from memory yet."""
 _plans = Plans()
 HELD_INSTANCES_MAX = 4_096
+KEPT_PER_DROPPED: Final = 8
+"""States that are gone leave the memory when there is one for so many that are kept: looking for
+them walks through all."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGEST_KEPT_BYTES = 1 << 28
 
@@ -64,7 +69,10 @@ def serve(payloads: Iterable[bytes]) -> Iterator[bytes]:
         # Now that the request is done, nobody looks at it but what the state took of it.
         reader = _readers.get(request.instance)
         yield wire.encode(given, freed=[] if reader is None else reader.freed())
-    garbage.settle()
+    is_full = bool(_dropped) and len(_dropped) * KEPT_PER_DROPPED >= len(_held)
+    garbage.settle(is_full=is_full)
+    if is_full:
+        _dropped.clear()
 
 
 def answer(request: wire.Request) -> wire.Answer:
@@ -132,6 +140,8 @@ def _state_for(request: wire.Request, parts: Sequence[Any]) -> Held | None:
     if request.base is None:
         return None
     executor = _rebuilt(request, request.base, parts)
+    if held is not None:
+        _drop(request.instance, held)
     while len(_held) >= HELD_INSTANCES_MAX:
         _forget(next(iter(_held)))
     held = _held[request.instance] = Held(executor, request.incarnation)
@@ -142,7 +152,13 @@ def _forget(instance: str) -> None:
     _readers.pop(instance, None)
     held = _held.pop(instance, None)
     if held is not None:
-        held.answered.close()
+        _drop(instance, held)
+
+
+def _drop(instance: str, held: Held) -> None:
+    """The driver has looked at all answers, or does not wait for them any more."""
+    held.answered.close()
+    _dropped.append(instance)
 
 
 def _rebuilt(request: wire.Request, base: wire.Base, parts: Sequence[Any]) -> LocalExecutor:

@@ -19,7 +19,9 @@ from lockstep.operators.contract import (
     PlainState,
     StreamEvent,
 )
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.limits import RowCount
+from lockstep.selection.meaning import Torn, error_in, first_of
 
 EmitEach = Callable[[list[list[JoinedEvent]]], None]
 """Takes the chunks of one step, a chunk per triggering event."""
@@ -44,12 +46,19 @@ class Side:
         if not self.triggers:
             return
         chunks: list[list[JoinedEvent]] = []
+        failed = error_in(chunk)
         for event in chunk:
             if event.kind == TIMER:
                 continue
-            joined = [self._pair(event, None)] if event.kind == RESET else self._join(event)
+            try:
+                joined = [self._pair(event, None)] if event.kind == RESET else self._join(event)
+            except PROCESSING_ERRORS as error:
+                failed = first_of(failed, event, error)
+                continue
             if joined:
                 chunks.append(joined)
+        if failed is not None:
+            chunks.append(Torn((), failed))
         if chunks:
             self.emit_each(chunks)
 

@@ -304,7 +304,7 @@ class AppEngine:
             return self.position, rows
 
     async def close(self) -> None:
-        """Gives the executor back."""
+        """Gives the executor back; what still runs in it is waited for by nobody, and goes then."""
         self._executor.close()
 
 

@@ -83,6 +83,26 @@ def test_ranges_that_cannot_be_read_are_told(app: VirtualApp, query: str) -> Non
         app.on_demand(query)
 
 
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("from T select str:repeat(k, 9000000) as x", "limits.value_size"),
+        ("from T on str:length(str:repeat(k, 9000000)) > 1 select k", "limits.value_size"),
+        ("from T select str:charAt(k, 5) as x", "no character 5"),
+        ("from T select work(v) as x", "bad value 1"),
+    ],
+)
+def test_what_a_question_cannot_process_is_told(executor: str, query: str, why: str) -> None:
+    """Whatever error it is, also of a limit: nobody else in the process is harmed."""
+    work = "define function work[python] return long { raise ValueError(f'bad value {data[0]}') };"
+    app = VirtualApp(work + APP, executor=executor)
+    app.send("S", ("a", 1))
+    with pytest.raises(EventError, match=why):
+        app.on_demand(query)
+    assert app.on_demand("from T select k") == [("a",)]
+
+
 def test_writes_are_seen_by_queries_and_survive(app: VirtualApp) -> None:
     """What an on-demand query wrote is part of the state."""
     assert app.on_demand("select 'z' as k, 9 as v insert into T") == []

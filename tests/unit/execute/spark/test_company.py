@@ -77,6 +77,23 @@ def test_calls_that_come_while_a_job_runs_share_the_next() -> None:
     assert jobs.seen == [[[b"a"]], [[b"b", b"c", b"d"]]]
 
 
+def test_a_call_that_nobody_waits_for_any_more_is_not_run() -> None:
+    """When its turn comes; those that would have gone along do without it."""
+    jobs = Jobs()
+    first = jobs.call(Task(0, b"a"))
+    jobs.begun.acquire()
+    unwanted = jobs.call(Task(0, b"b", wanted=lambda: False))
+    jobs.wait_for(1)
+    other = jobs.call(Task(0, b"c"))
+    jobs.wait_for(2)
+    jobs.may_run.set()
+    assert first.result() == [b"did a"]
+    with pytest.raises(SparkFailedError, match="nobody waits"):
+        unwanted.result()
+    assert other.result() == [b"did c"]
+    assert jobs.seen == [[[b"a"]], [[b"c"]]]
+
+
 def test_what_the_leading_call_has_to_do_meanwhile_is_done_while_its_job_runs() -> None:
     """That of a call that rides along is left: its own job would have been the time for it."""
     jobs = Jobs()

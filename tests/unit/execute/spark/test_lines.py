@@ -227,9 +227,60 @@ def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next(
     """Whoever asked was interrupted."""
     assert asked(open_lines, twice, b"a") == [b"aa"]
     line = open_lines._line(twice, 0)
-    line.begin([b"late"])
+    line.begin([Task(0, b"late")])
     assert asked(open_lines, twice, b"b") == [b"bb"]
     assert spark.jobs[0].result(LIMIT_S) == [[b""]]
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when a worker would be ended; it is looked for often."""
+    found = threading.Event()
+    monkeypatch.setattr(lines, "LINGER_S", 0.01)
+    monkeypatch.setattr(lines, "LOOK_S", 0.01)
+    monkeypatch.setattr(lines, "UNWANTED_MAX_S", 0.03)
+    monkeypatch.setattr(lines, "_end_process", lambda process: found.set())
+    return found
+
+
+def test_a_worker_that_goes_on_with_what_nobody_waits_for_is_ended(
+    open_lines: Lines, ended: threading.Event
+) -> None:
+    """What it was at is not sent again, and who comes next is served."""
+    begun: list[bytes] = []
+
+    def served(requests: Iterable[bytes]) -> Iterator[bytes]:
+        for request in requests:
+            begun.append(request)
+            if request == b"for ever":
+                ended.wait(LIMIT_S)
+                raise ZeroDivisionError("killed")
+            yield 2 * request
+
+    with pytest.raises(SparkFailedError, match="nobody waits"):
+        open_lines.ask(served, [[Task(0, b"for ever", wanted=lambda: False)]])
+    assert asked(open_lines, served, b"a") == [b"aa"]
+    assert begun == [b"for ever", b"a"]
+
+
+def test_what_somebody_waits_for_may_take_long(open_lines: Lines, ended: threading.Event) -> None:
+    """Its worker is left alone."""
+    may_end = threading.Event()
+    looks = 0
+
+    def wanted() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 20:
+            may_end.set()
+        return True
+
+    def served(requests: Iterable[bytes]) -> Iterator[bytes]:
+        may_end.wait(LIMIT_S)
+        yield from twice(requests)
+
+    assert open_lines.ask(served, [[Task(0, b"a", wanted=wanted)]]) == [[b"aa"]]
+    assert not ended.is_set()
 
 
 def test_who_runs_as_somebody_else_is_not_served(

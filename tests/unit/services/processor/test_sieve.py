@@ -1,5 +1,9 @@
 """Records that no longer fit the app are refused alike by every replica."""
 
+from typing import Any
+
+import pytest
+
 from lockstep.events import (
     Attribute,
     AttributeType,
@@ -19,7 +23,8 @@ def entry(position: int, stream: str, *data: object, send_id: bytes = b"") -> En
     """A record of one event."""
     chunk = (InputEvent(1, tuple(data)),)
     record = EventsRecord(stream, 10 + position, (chunk,))
-    return EncodedEntry(position, encode_record(record, send_id=send_id))
+    schemas = SCHEMAS if len(data) == 1 else None
+    return EncodedEntry(position, encode_record(record, schemas, send_id=send_id))
 
 
 def test_fitting_entries_pass_untouched() -> None:
@@ -39,6 +44,70 @@ def test_a_stream_that_is_gone_and_a_wrong_width_become_faults() -> None:
     assert [(one.position, one.stream) for one in sieved.faults] == [(1, "Old"), (3, "S")]
     assert "no stream 'Old'" in sieved.faults[0].reason
     assert sieved.faults[1].events[0].data == (5, 6)
+
+
+def of_type(name: str) -> dict[str, StreamSchema]:
+    """The stream with an attribute of that type."""
+    return {"S": StreamSchema("S", (Attribute("a", AttributeType(name)),))}
+
+
+def of_before(kind: str, *values: Any) -> EncodedEntry:
+    """A record from when the attribute was of that type: the first event, then the others."""
+    first, *others = (InputEvent(5 + i, (value,)) for i, value in enumerate(values))
+    record = EventsRecord("S", 12, ((first,), tuple(others)))
+    return EncodedEntry(1, encode_record(record, of_type(kind)))
+
+
+@pytest.mark.parametrize(
+    ("before", "values", "after"),
+    [
+        ("int", (5, None), "long"),
+        ("long", (5, -1), "int"),
+        ("long", (1 << 53, None), "double"),
+        ("double", (3.0, None), "long"),
+        ("float", (0.5, None), "double"),
+        ("double", (0.1, None), "float"),
+        ("string", (None, None), "int"),
+        ("object", (None, None), "bool"),
+    ],
+)
+def test_numbers_take_the_type_that_their_attribute_has_now(
+    before: str, values: tuple[Any, ...], after: str
+) -> None:
+    """And so do nulls, so every executor reads the same: exactly what a sender would send now."""
+    sieved = sieve([of_before(before, *values)], of_type(after), SendMemory(10))
+    now = [None if each is None else type_of(after)(each) for each in values]
+    assert [one.payload for one in sieved.entries] == [of_before(after, *now).payload]
+    assert (sieved.faults, sieved.events) == ([], 2)
+
+
+def type_of(name: str) -> type:
+    """In which Python has a number of that type."""
+    return int if name in ("int", "long") else float
+
+
+@pytest.mark.parametrize(
+    ("before", "values", "after", "why"),
+    [
+        ("string", ("5", None), "int", "'S.a' holds string; the app has int"),
+        ("int", (5, None), "string", "'S.a' holds int; the app has string"),
+        ("bool", (True, None), "int", "'S.a' holds bool; the app has int"),
+        ("object", ([1], None), "string", "'S.a' holds object; the app has string"),
+        ("long", (1, 1 << 40), "int", "'S.a' holds a long that is no int"),
+        ("long", (1, (1 << 53) + 1), "double", "'S.a' holds a long that is no double"),
+        ("double", (1.5, 2.0), "long", "'S.a' holds a double that is no long"),
+        ("double", (float("inf"), 2.0), "int", "'S.a' holds a double that is no int"),
+    ],
+)
+def test_values_that_do_not_fit_the_type_of_now_become_faults(
+    before: str, values: tuple[Any, ...], after: str, why: str
+) -> None:
+    """Nothing of their record is folded, and time passes."""
+    sieved = sieve([of_before(before, *values)], of_type(after), SendMemory(10))
+    assert [decode_input(one.payload) for one in sieved.entries] == [TickRecord(12)]
+    assert [one.reason for one in sieved.faults] == [why]
+    assert [event.data for event in sieved.faults[0].events] == [(value,) for value in values]
+    assert sieved.events == 0
 
 
 def test_a_send_that_stands_in_the_log_twice_passes_once() -> None:
