@@ -35,18 +35,17 @@ class Addresses:
     tls: TlsFiles = NO_TLS
 
     def write(self, directory: Path) -> None:
-        """Leaves the addresses for later commands; readable by the owner only."""
-        directory.mkdir(parents=True, exist_ok=True)
-        path = directory / ADDRESSES_FILE
-        path.touch(mode=0o600)
+        """Leaves the addresses for later commands, with the process that runs the suite; readable
+        by the owner only."""
         content = {
             "receiver": self.receiver,
             "presenter": self.presenter,
             "coordinator": self.coordinator,
             "token": self.token,
             "tls": {name: _absolute(name, value) for name, value in asdict(self.tls).items()},
+            "pid": os.getpid(),
         }
-        path.write_text(json.dumps(content, indent=2) + "\n")
+        _write_private(directory / ADDRESSES_FILE, json.dumps(content, indent=2) + "\n")
 
 
 def find_addresses(
@@ -59,12 +58,15 @@ def find_addresses(
     """The addresses, those given first; UnavailableError when nothing says where the suite is.
 
     `url` stands for all three, and then nothing is read from the directory: a token that is kept
-    there is that of another suite.
+    there is that of another suite. It is also left there when any other address is given.
     """
     path = directory / ADDRESSES_FILE
     known: dict[str, Any] = dict.fromkeys(DOORS, url.rstrip("/")) if url else {}
     if not url and path.exists():
         known = json.loads(path.read_text())
+        own = {str(known.get(door)).rstrip("/") for door in DOORS}
+        if any(value.rstrip("/") not in own for door in DOORS if (value := given.get(door))):
+            known = {door: known.get(door) for door in DOORS}
     known |= {name: value for name, value in given.items() if value}
     missing = [name for name in DOORS if not known.get(name)]
     if missing:
@@ -88,18 +90,32 @@ def find_addresses(
 def keep_session(directory: Path, coordinator: str, session: Mapping[str, Any]) -> None:
     """For later commands, at once or not at all; readable by the owner only. `session` has the
     `token`, and what its kind needs beside it."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / SESSION_FILE
-    part = path.with_suffix(".part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(json.dumps({**session, "coordinator": coordinator}) + "\n")
-    part.replace(path)
+    said = json.dumps({**session, "coordinator": coordinator})
+    _write_private(directory / SESSION_FILE, said + "\n")
+
+
+def suite_process(directory: Path) -> int | None:
+    """The process that has left the addresses there; None without any."""
+    try:
+        kept: dict[str, Any] = json.loads((directory / ADDRESSES_FILE).read_text())
+    except FileNotFoundError:
+        return None
+    return kept.get("pid")
 
 
 def forget_session(directory: Path) -> None:
     """Of whoever logged in."""
     (directory / SESSION_FILE).unlink(missing_ok=True)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """The whole text at once, for its owner alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    part.replace(path)
 
 
 def _absolute(name: str, value: str) -> str:

@@ -5,20 +5,33 @@ requests under way.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, InvalidURL
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from lockstep.cli.addresses import Addresses
-from lockstep.cli.refusals import answer_of, unreached
+from lockstep.cli.refusals import RefusedError, answer_of, sendable, unreached
+from lockstep.clock import SystemClock
+from lockstep.events import UnavailableError
 from lockstep.tls import calling
 
 TIMEOUT_S: Final = 60.0
 CONNECT_TIMEOUT_S: Final = 10.0
+SILENCE_S: Final = 60.0
+"""A presenter says every ten seconds that it is there."""
+FIRST_PAUSE_MS: Final = 500
+LONGEST_PAUSE_MS: Final = 5_000
+GIVE_UP_AFTER_MS: Final = 60_000
+"""So long is waited, all in all, until a stream that has ended can be followed again."""
 _SAFE: Final = "/?%!$&'()*+,;=:@~"
+
+
+def _pause(ms: int) -> None:
+    asyncio.run(SystemClock().sleep_ms(ms))
 
 
 class Caller:
@@ -57,17 +70,53 @@ class Caller:
         """What passes through an app, as the coordinator describes it."""
         return self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/flow")
 
-    def follow(self, app: str, stream: str) -> Iterator[tuple[str | None, Any]]:
-        """(identity, event) pairs of a stream from now on, by server-sent events."""
+    def follow(
+        self,
+        app: str,
+        stream: str,
+        tell: Callable[[str], object],
+        pause: Callable[[int], object] = _pause,
+    ) -> Iterator[tuple[str | None, Any]]:
+        """(identity, event) pairs of a stream from now on, by server-sent events.
+
+        A stream that ends, as when the app is upgraded or the presenter stops, is asked for again
+        behind the last event. `tell` hears of that, and of rows that are missing. Raises
+        RefusedError, and UnavailableError when nobody answers at first, or for GIVE_UP_AFTER_MS.
+        """
         url = f"{self.addresses.presenter}/v1/apps/{app}/streams/{stream}/sse"
+        seen: str | None = None
+        was_there, paused_ms, pause_ms = False, 0, FIRST_PAUSE_MS
+        while True:
+            try:
+                with self._listening(url, seen) as lines:
+                    was_there, paused_ms, pause_ms = True, 0, FIRST_PAUSE_MS
+                    for name, identity, data in _events(lines):
+                        if name is not None:
+                            tell(f"{name}: {json.dumps(data)}")
+                            continue
+                        seen = identity
+                        yield identity, data
+                tell("the stream has ended, connecting again")
+            except (UnavailableError, RefusedError) as error:
+                if not (was_there and error.retryable) or paused_ms >= GIVE_UP_AFTER_MS:
+                    raise
+                if paused_ms == 0:
+                    tell(f"{error.message}, connecting again")
+            pause(pause_ms)
+            paused_ms, pause_ms = paused_ms + pause_ms, min(2 * pause_ms, LONGEST_PAUSE_MS)
+
+    @contextmanager
+    def _listening(self, url: str, seen: str | None) -> Iterator[HTTPResponse]:
+        """The lines of an event stream, from behind an event on where one was seen."""
         try:
             connection = self._connection(url, CONNECT_TIMEOUT_S)
             connection.connect()
-            connection.sock.settimeout(None)  # the next event may be a day away
-            with self._response(connection, "GET", url, None, {}) as response:
+            connection.sock.settimeout(SILENCE_S)
+            headers = {} if seen is None else {"Last-Event-ID": seen}
+            with self._response(connection, "GET", url, None, headers) as response:
                 if response.status >= 400:
                     _answer(response)
-                yield from _events(response)
+                yield response
         except (OSError, HTTPException) as error:
             raise unreached(f"the connection to {url} ended", error) from error
 
@@ -84,7 +133,7 @@ class Caller:
         target = quote(f"{parts.path}?{parts.query}" if parts.query else parts.path, safe=_SAFE)
         token = self.addresses.token
         all_headers = {"Authorization": f"Bearer {token}", **headers} if token else headers
-        encoded = {name: value.encode() for name, value in all_headers.items()}
+        encoded = {name: value.encode() for name, value in sendable(all_headers).items()}
         try:
             connection.request(method, target, body, encoded)
             yield connection.getresponse()
@@ -108,15 +157,20 @@ def _answer(response: HTTPResponse) -> Any:
     return answer_of(response.status, response.headers["Retry-After"], response.read())
 
 
-def _events(lines: Iterator[bytes]) -> Iterator[tuple[str | None, Any]]:
+def _events(lines: Iterator[bytes]) -> Iterator[tuple[str | None, str | None, Any]]:
+    """(name, identity, data) of each event. What has a name is a notice, and no row."""
+    name: str | None = None
     identity: str | None = None
     data: list[str] = []
     for raw in lines:
         line = raw.decode().rstrip("\r\n")
         if line.startswith("id:"):
             identity = line[3:].strip()
+        elif line.startswith("event:"):
+            name = line[6:].strip()
         elif line.startswith("data:"):
             data.append(line[5:].strip())
-        elif not line and data:
-            yield identity, json.loads("\n".join(data))
-            data = []
+        elif not line:
+            if data:
+                yield name, identity, json.loads("\n".join(data))
+            name, data = None, []

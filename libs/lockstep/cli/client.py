@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 import aiohttp
 
 from lockstep.cli.addresses import Addresses
-from lockstep.cli.refusals import answer_of, unreached
+from lockstep.cli.refusals import answer_of, sendable, unreached
 from lockstep.clock import SystemClock
 from lockstep.tls import calling
 
@@ -23,7 +23,8 @@ class Client:
 
     def __init__(self, addresses: Addresses) -> None:
         self.addresses = addresses
-        headers = {"Authorization": f"Bearer {addresses.token}"} if addresses.token else {}
+        token = addresses.token
+        headers = sendable({"Authorization": f"Bearer {token}"} if token else {})
         self._session = aiohttp.ClientSession(
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=TIMEOUT_MS / 1000),
@@ -52,6 +53,7 @@ class Client:
         params: Mapping[str, str] | None = None,
     ) -> Any:
         """The decoded JSON answer (None when empty)."""
+        headers = sendable(headers or {})
         try:
             async with self._session.request(
                 method, url, data=body, json=json_body, headers=headers, params=params

@@ -128,7 +128,9 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "replay": (
         "replay.replay",
-        "Replay a file into a stream in time order, with a progress bar.",
+        "Replay a file into a stream in time order, with a progress bar.\n\nSent again soon, with "
+        "the same --batch and --time-column, the same file adds only what is not\nthere yet. Exit "
+        "code 2 when some events were refused.",
     ),
     "simulate": (
         "simulate.simulate",
@@ -136,7 +138,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "database.\n\nA receiver that is busy slows it down. Exit code 2 when some events were "
         "refused.",
     ),
-    "tail": ("events.tail", "Follow a stream's results as they are published."),
+    "tail": (
+        "events.tail",
+        "Follow a stream's results as they are published, over upgrades and restarts.\n\nRows come "
+        "on stdout, all else is said on stderr. Exit code 3 when nobody answers any more.",
+    ),
     "errors": (
         "upkeep.errors",
         "List the events that were refused, by a stream or by a sink, and why; send some again, "

@@ -44,7 +44,9 @@ def sending(app: str, post: Post) -> Send:
             answer = await post(path, body, {"Content-Type": NDJSON, "Idempotency-Key": key})
         except RefusedError as error:
             refused: Sequence[Any] = error.problem.get("errors") or ()
-            is_each = bool(refused) and all("line" in one for one in refused)
+            is_each = bool(refused) and all(
+                isinstance(one, Mapping) and "line" in one for one in refused
+            )
             if error.status == HTTPStatus.BAD_REQUEST and is_each:
                 return Sent(0, len(events), detail(refused[-1]))
             raise

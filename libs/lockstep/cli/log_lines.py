@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
 _FIRST: Final = ("at_ms", "level", "message", "exception")
 _LEVEL_WIDTH: Final = 7
 """Of the longest one, so that messages stand below each other."""
+_OBEYED: Final = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)"
+)
+"""Controls but for tabs and line ends, changes of direction, and halves of characters."""
 
 
 def readable(line: str) -> str:
@@ -16,15 +21,15 @@ def readable(line: str) -> str:
     try:
         found = json.loads(line)
     except ValueError:
-        return _harmless(line)
+        return harmless(line)
     if not isinstance(found, dict) or not isinstance(found.get("message"), str):
-        return _harmless(line)
+        return harmless(line)
     rest = [f"{key}={_value(value)}" for key, value in found.items() if key not in _FIRST]
     level = str(found["level"]).ljust(_LEVEL_WIDTH) if "level" in found else ""
     words = [_time(found.get("at_ms")), level, found["message"], *rest]
     told = " ".join(one for one in words if one)
     trace = found.get("exception")
-    return _harmless(f"{told}\n{trace}" if isinstance(trace, str) else told)
+    return harmless(f"{told}\n{trace}" if isinstance(trace, str) else told)
 
 
 def _time(at_ms: Any) -> str:
@@ -42,5 +47,6 @@ def _value(value: Any) -> str:
     return text if text and " " not in text else json.dumps(text, ensure_ascii=False)
 
 
-def _harmless(text: str) -> str:
-    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
+def harmless(text: str) -> str:
+    """Without what a terminal would obey, or what turns the order of letters around."""
+    return _OBEYED.sub("\ufffd", text)

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from lockstep.cli.log_lines import harmless
 from lockstep.events import Fault, LockstepError
 
 MAX_TABLE_WIDTH: Final = 10_000
@@ -40,13 +41,22 @@ class Exit(IntEnum):
     """A defect of Lockstep."""
 
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+class _Screen(Console):
+    """Texts come from apps, events and services: none of them can steer the terminal."""
+
+    def print(self, *objects: Any, **named: Any) -> None:
+        """As Rich does, with texts made harmless."""
+        super().print(*(harmless(one) if isinstance(one, str) else one for one in objects), **named)
+
+
+console: Console = _Screen(highlight=False)
+errors: Console = _Screen(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
+    """One JSON document on stdout, at once: whoever reads along may wait for it."""
     sys.stdout.write(json.dumps(value, default=str) + "\n")
+    sys.stdout.flush()
 
 
 def print_table(
@@ -65,10 +75,10 @@ def print_table(
     if not rows:
         console.print(f"{title or 'result'}: none", markup=False)
         return
-    table = Table(title=escape(title) or None, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=escape(harmless(title)) or None, title_justify="left", box=SIMPLE_HEAD)
     for name in columns:
         stays = folded is not None and name not in folded
-        table.add_column(escape(name), no_wrap=stays, overflow="fold")
+        table.add_column(escape(harmless(name)), no_wrap=stays, overflow="fold")
     for row in rows:
         table.add_row(*(escape(_said(cell)) for cell in row))
     needed = Measurement.get(console, console.options.update(max_width=MAX_TABLE_WIDTH), table)
@@ -88,7 +98,7 @@ def _said(cell: Any) -> str:
         return ""
     if isinstance(cell, bool):
         return "yes" if cell else "no"
-    return ", ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
+    return harmless(", ".join(map(str, cell)) if isinstance(cell, list) else str(cell))
 
 
 def show(

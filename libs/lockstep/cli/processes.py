@@ -19,7 +19,7 @@ from pathlib import Path
 
 import aiohttp
 
-from lockstep.cli.addresses import Addresses
+from lockstep.cli.addresses import ADDRESSES_FILE, Addresses
 from lockstep.cli.suite import ARCHIVE_VARIABLE, GIVEN_BY, archived_in
 from lockstep.clock import SystemClock
 from lockstep.embedded import (
@@ -191,6 +191,8 @@ async def running_processes(
     async with EmbeddedServers.start(
         directory / "servers", want=want, sync_interval=sync_interval
     ) as servers:
+        # The folder is this process's now: what an earlier suite has left there is of no use.
+        (directory / ADDRESSES_FILE).unlink(missing_ok=True)
         environment = {**servers.environment(), **overrides}
         (directory / "logs").mkdir(parents=True, exist_ok=True)
         joining = [(node, "processor") for node in later]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -31,11 +31,12 @@ class RefusedError(LockstepError):
         self, status: int, problem: Mapping[str, Any], retry_after_s: float | None
     ) -> None:
         text = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
-        errors: Sequence[Mapping[str, Any]] = problem.get("errors") or ()
+        errors = _objects(problem.get("errors"))
         alone = len(errors) == 1 and errors[0].get("message") == text and problem.get("where")
         details = "" if alone else "; ".join(filter(None, map(detail, errors)))
         text = f"{text}: {details}" if details else text
-        hint = HINT_TOKEN if status == HTTPStatus.UNAUTHORIZED else problem.get("hint")
+        said = problem.get("hint")
+        hint = HINT_TOKEN if status == HTTPStatus.UNAUTHORIZED else said and str(said)
         where = problem.get("where") or next(filter(None, map(_position, errors)), None)
         super().__init__(text, where=where, hint=hint)
         self.status = status
@@ -43,6 +44,28 @@ class RefusedError(LockstepError):
         self.retry_after_s = retry_after_s
         self.retryable = status in RETRYABLE
         self.fault = Fault.USER if status < 500 and status != 429 else Fault.EXTERNAL
+
+
+class UnsendableError(LockstepError):
+    """A header that HTTP cannot carry; its value may be a secret and is not told."""
+
+    fault = Fault.USER
+
+
+def sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers; UnsendableError for one with a line end or another control character."""
+    for name, value in headers.items():
+        if has_control(value):
+            raise UnsendableError(
+                f"the value of the header {name} has a line end or a control character in it",
+                hint="see what the token, or the id, was read from",
+            )
+    return dict(headers)
+
+
+def has_control(text: str) -> bool:
+    """It holds what no header can."""
+    return any(ord(one) < 0x20 or ord(one) == 0x7F for one in text)
 
 
 def unreached(what: str, error: BaseException) -> UnavailableError:
@@ -54,18 +77,29 @@ def answer_of(status: int, retry_after: str | None, payload: bytes) -> Any:
     """The decoded JSON of an answer (None when empty). Raises RefusedError for one of an error."""
     answer = _decoded(payload)
     if status >= HTTPStatus.BAD_REQUEST:
-        problem = answer if isinstance(answer, dict) else {"detail": str(answer)}
-        raise RefusedError(status, problem, float(retry_after) if retry_after else None)
+        problem = answer if isinstance(answer, dict) else {"detail": answer and str(answer)}
+        raise RefusedError(status, problem, _seconds(retry_after))
     return answer
 
 
 def detail(error: Mapping[str, Any]) -> str:
     """One entry of a problem's `errors`, which may hold those of a whole line; empty where it
     says no more than where."""
-    inner = "; ".join(detail(one) for one in error.get("errors") or ())
+    inner = "; ".join(detail(one) for one in _objects(error.get("errors")))
     message = str(error.get("message") or inner)
     place = f"line {error['line']}" if error.get("line") else error.get("field")
     return f"{place}: {message}" if place and message else message
+
+
+def _objects(found: Any) -> list[Mapping[str, Any]]:
+    """A problem's entries. A proxy's answer may hold anything under that name."""
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """None for a date, too: the caller pauses as it would without."""
+    text = retry_after or ""
+    return float(text) if text.replace(".", "", 1).isdecimal() and text.isascii() else None
 
 
 def _position(error: Mapping[str, Any]) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,14 +18,30 @@ import pyarrow.parquet as pa_parquet
 import stamina
 
 from lockstep.cli.client import Client
+from lockstep.cli.refusals import detail
 from lockstep.clock import SystemClock
 from lockstep.events import Fault, LockstepError
+from lockstep.simulating import Columns
 
 stamina.instrumentation.set_on_retry_hooks([])  # a progress bar tells enough
 
 SEND_ATTEMPTS = 8
 SEND_BACKOFF_MAX_S = 10.0
 TIMESTAMP_FIELD = "_timestamp"
+SHOWN_REASONS: Final = 20
+"""So many refused rows are told of, each with what is wrong with it."""
+_TYPES: Final = {
+    "string": pa.string(),
+    "int": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float64(),
+    "double": pa.float64(),
+    "bool": pa.bool_(),
+}
+_WRITTEN_TIMES: Final = (
+    pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"),
+)  # fmt: skip
+"""What a text may say a time in, as a CSV's columns are tried."""
 
 
 class ReplayFileError(LockstepError):
@@ -38,13 +54,14 @@ class ReplayFileError(LockstepError):
 class ReplayFile:
     """A file's rows in time order; `times` in epoch ms, or None when no time column was named.
 
-    `fingerprint` makes the batches' idempotency keys: sending the same file again adds nothing
-    within the receiver's deduplication window.
+    `fingerprint` is part of the batches' idempotency keys: sending the same file again in the same
+    way adds nothing within the receiver's deduplication window.
     """
 
     table: pa.Table
     times: pa.ChunkedArray | None
     fingerprint: str
+    time_column: str | None = None
 
     @property
     def rows(self) -> int:
@@ -52,10 +69,11 @@ class ReplayFile:
         return int(self.table.num_rows)
 
     @classmethod
-    def open(cls, path: Path, time_column: str | None) -> Self:
-        """Reads CSV, NDJSON or Parquet by its ending; raises ReplayFileError."""
-        table = _read(path)
-        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    def open(cls, path: Path, time_column: str | None, columns: Columns = ()) -> Self:
+        """Reads CSV, NDJSON or Parquet by its ending; raises ReplayFileError. `columns`: of the
+        stream. Values of its attributes are read as these types, all others as they look."""
+        table = _read(path, {name: _TYPES[kind] for name, kind in columns if kind in _TYPES})
+        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
         if time_column is None:
             return cls(table, None, fingerprint)
         if time_column not in table.column_names:
@@ -64,12 +82,19 @@ class ReplayFile:
                 where=str(path),
                 hint=f"columns are {', '.join(table.column_names)}",
             )
-        table = table.sort_by(time_column)
         times = _epoch_ms(table[time_column], path)
-        return cls(table, times, fingerprint)
+        order = pc.sort_indices(times)
+        return cls(table.take(order), times.take(order), fingerprint, time_column)
 
-    def batches(self, size: int) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        """(first event time or 0, rows as the receiver's JSON) for up to `size` rows each."""
+    def key(self, stream: str, size: int, start: int) -> str:
+        """Of the batch that begins at a row. The receiver keys an app's log by it alone, so it
+        stands for all that says which rows go where."""
+        said = json.dumps([self.fingerprint, stream, size, self.time_column, start])
+        return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+    def batches(self, size: int) -> Iterator[tuple[int, int, list[dict[str, Any]]]]:
+        """(first row's number from 0, its event time or 0, rows as the receiver's JSON) for up to
+        `size` rows each."""
         for start in range(0, self.rows, size):
             rows = self.table.slice(start, size).to_pylist()
             first = 0
@@ -77,20 +102,44 @@ class ReplayFile:
                 times = self.times.slice(start, size).to_pylist()
                 first = times[0]
                 rows = [{**row, TIMESTAMP_FIELD: ts} for row, ts in zip(rows, times, strict=True)]
-            yield first, rows
+            yield start, first, rows
 
 
-def _read(path: Path) -> pa.Table:
+@dataclass(slots=True)
+class Replayed:
+    """What the receiver said of a file's rows. `duplicates`: so many of the accepted ones were
+    there already. `reasons`: of the first refused ones."""
+
+    accepted: int = 0
+    refused: int = 0
+    duplicates: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, answer: Mapping[str, Any], start: int) -> None:
+        """An answer for the rows from that one on."""
+        self.accepted += answer["accepted"]
+        self.duplicates += answer["accepted"] if answer.get("duplicate") else 0
+        self.refused += answer.get("refused_count", 0)
+        for one in answer.get("refused") or ():
+            if len(self.reasons) < SHOWN_REASONS:
+                why = detail({"errors": one.get("errors")})
+                self.reasons.append(f"row {start + one['line']}: {why}")
+
+
+def _read(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     ending = path.suffix.lower()
     try:
         if ending == ".csv":
-            return pa_csv.read_csv(path)
+            options = pa_csv.ConvertOptions(column_types=types)
+            return _text_checked(pa_csv.read_csv(path, convert_options=options), path)
         if ending in (".ndjson", ".jsonl", ".json"):
-            return pa_json.read_json(path)
+            return _text_checked(_read_json(path, types), path)
         if ending == ".parquet":
             return pa_parquet.read_table(path)
     except pa.ArrowInvalid as error:
         raise ReplayFileError(str(error), where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise _no_text(path) from error
     raise ReplayFileError(
         f"cannot tell the format of {ending or 'a file without ending'}",
         where=str(path),
@@ -98,18 +147,58 @@ def _read(path: Path) -> pa.Table:
     )
 
 
+def _read_json(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
+    """Once more where a column looks like another type: a column that is named in the schema and
+    not in the file would be made up."""
+    table = pa_json.read_json(path)
+    looks = dict(zip(table.column_names, table.schema.types, strict=True))
+    meant = [(name, kind) for name, kind in types.items() if looks.get(name, kind) != kind]
+    if not meant:
+        return table
+    options = pa_json.ParseOptions(explicit_schema=pa.schema(meant))
+    return pa_json.read_json(path, parse_options=options)
+
+
+def _text_checked(table: pa.Table, path: Path) -> pa.Table:
+    """ReplayFileError for what is not UTF-8: a column of a CSV is taken for bytes then."""
+    if any(pa.types.is_binary(kind) for kind in table.schema.types):
+        raise _no_text(path)
+    for column in table.columns:
+        column.validate(full=True)
+    return table
+
+
+def _no_text(path: Path) -> ReplayFileError:
+    return ReplayFileError("no text in UTF-8", where=str(path), hint="convert it with `iconv`")
+
+
 def _epoch_ms(column: pa.ChunkedArray, path: Path) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type):
+        column = _read_times(column, path)
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False).cast(pa.int64())
     if pa.types.is_integer(column.type):
         return column.cast(pa.int64())
     try:
         return pc.cast(column, pa.timestamp("ms")).cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        raise ReplayFileError(
-            f"the time column is neither epoch milliseconds nor a timestamp: {error}",
-            where=str(path),
-        ) from error
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise _no_times(path) from error
+
+
+def _read_times(column: pa.ChunkedArray, path: Path) -> pa.ChunkedArray:
+    """A stream's string may say the time, too."""
+    for kind in (pa.int64(), *_WRITTEN_TIMES):
+        try:
+            return pc.cast(column, kind)
+        except pa.ArrowInvalid:
+            continue
+    raise _no_times(path)
+
+
+def _no_times(path: Path) -> ReplayFileError:
+    return ReplayFileError(
+        "the time column is neither epoch milliseconds nor a timestamp", where=str(path)
+    )
 
 
 async def replay_file(
@@ -121,29 +210,28 @@ async def replay_file(
     speed: float,
     batch: int,
     advance: Callable[[int], object],
-) -> dict[str, int]:
-    """Sends the file; at a speed above 0 each batch waits for its time. Gives accepted, refused."""
+) -> Replayed:
+    """Sends the file; at a speed above 0 each batch waits for its time."""
     clock = SystemClock()
     started_ms = clock.monotonic_ms()
     first_ms: int | None = None
-    total = {"accepted": 0, "refused": 0}
-    for number, (ts, rows) in enumerate(source.batches(batch)):
+    total = Replayed()
+    for start, ts, rows in source.batches(batch):
         first_ms = ts if first_ms is None else first_ms
         if speed > 0:
             wait_ms = started_ms + (ts - first_ms) / speed - clock.monotonic_ms()
             await asyncio.sleep(max(0.0, wait_ms / 1000))
         body = "\n".join(json.dumps(row, default=str) for row in rows).encode()
         answer = await send_retrying(
-            lambda body=body, number=number: client.send(  # type: ignore[misc]
+            lambda body=body, start=start: client.send(  # type: ignore[misc]
                 app,
                 stream,
                 body,
                 content_type="application/x-ndjson",
-                idempotency_key=f"{source.fingerprint}-{number}",
+                idempotency_key=source.key(stream, batch, start),
             )
         )
-        total["accepted"] += answer["accepted"]
-        total["refused"] += answer.get("refused_count", 0)
+        total.add(answer, start)
         advance(len(rows))
     return total
 

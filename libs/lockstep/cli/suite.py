@@ -8,7 +8,7 @@ import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,12 @@ GIVEN_BY: Mapping[ServerName, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A running suite: where to talk to it and the settings in force."""
+    """A running suite: where to talk to it and the settings in force. `ended` is set when its
+    services have ended without having been asked to; why comes out of the block."""
 
     addresses: Addresses
     settings: Settings
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @contextlib.asynccontextmanager
@@ -63,12 +65,13 @@ async def running_suite(
         settings = load_settings({**environment, **servers.environment()})
         if settings.processor.executor == "spark":
             prepare_spark_environment()
-        async with _services(settings, directory, tail) as running:
+        ended = asyncio.Event()
+        async with _services(settings, directory, tail, ended) as running:
             token = settings.server.token.get_secret_value() or None
             url, tls = running.url, settings.client.tls
             addresses = Addresses(url, url, url, token, tls)
             addresses.write(directory)
-            yield Suite(addresses, settings)
+            yield Suite(addresses, settings, ended)
 
 
 def archive_folder(directory: Path) -> str:
@@ -108,13 +111,14 @@ def _children_write_to(log: Path) -> Iterator[None]:
 
 @contextlib.asynccontextmanager
 async def _services(
-    settings: Settings, directory: Path, tail: LogTail | None
+    settings: Settings, directory: Path, tail: LogTail | None, ended: asyncio.Event
 ) -> AsyncIterator[Running]:
     stop = asyncio.Event()
     ready: asyncio.Future[Running] = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(
         run_together(service_wires(), settings, stop=stop, on_ready=ready.set_result, tail=tail)
     )
+    task.add_done_callback(lambda _: ended.set())
     quiet = contextlib.ExitStack()
     if settings.processor.executor == "spark":
         quiet.enter_context(_children_write_to(directory / "spark.log"))
@@ -128,6 +132,10 @@ async def _services(
     finally:
         stop.set()
         try:
-            await task
+            if ready.done():
+                await task
+            else:  # they may wait for a server that does not come: there is nothing to drain
+                task.cancel()
+                await asyncio.wait([task])
         finally:
             quiet.close()

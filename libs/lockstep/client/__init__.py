@@ -5,13 +5,19 @@
 
 from lockstep.client.client import EventClient
 from lockstep.client.doors import Mode
-from lockstep.client.errors import EventRefusedError, NotAcceptedError, UndeliveredError
+from lockstep.client.errors import (
+    EventRefusedError,
+    HeaderError,
+    NotAcceptedError,
+    UndeliveredError,
+)
 from lockstep.client.limits import Limits
 from lockstep.client.receipts import Receipt
 
 __all__ = [
     "EventClient",
     "EventRefusedError",
+    "HeaderError",
     "Limits",
     "Mode",
     "NotAcceptedError",

@@ -13,7 +13,7 @@ import aiohttp
 from lockstep.client.batches import Batch, Item, Waiting, encoded, line_of
 from lockstep.client.delivery import Delivery
 from lockstep.client.doors import Doors, Mode
-from lockstep.client.errors import UndeliveredError
+from lockstep.client.errors import UndeliveredError, checked
 from lockstep.client.limits import Limits
 from lockstep.client.posting import Answer, Poster
 from lockstep.client.receipts import Receipt
@@ -30,7 +30,8 @@ class EventClient:
     """Sends events of one app to one or more receivers; `async with`.
 
     What is handed over is in the app once and in order, whatever is retried. Leaving the block
-    waits until everything is durable; UndeliveredError if something was not accepted.
+    waits until everything is durable; UndeliveredError if something was not accepted. HeaderError
+    for a token with a line end in it.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class EventClient:
         self._app = app
         self._clock = clock or SystemClock()
         self._doors = Doors(receivers, self._mode, avoid_failed_ms=self._limits.avoid_failed_ms)
-        self._token = token
+        self._token = checked(token, "token")
         self._tls = tls or TlsFiles()
         self._randomness = randomness or SystemRandomness()
         self._name = self._randomness.uuid_hex()
@@ -63,6 +64,7 @@ class EventClient:
         self._failed = 0
         self._errors: list[LockstepError] = []
         self._worker: asyncio.Task[None] | None = None
+        self._is_open = False
         self._sending: Batch | None = None
         self._open = contextlib.AsyncExitStack()
 
@@ -77,6 +79,7 @@ class EventClient:
             poster, self._doors, self._mode, self._limits, self._clock, self._randomness
         )
         self._open.push_async_callback(delivery.close)
+        self._is_open = True
         self._worker = asyncio.get_running_loop().create_task(self._work(delivery))
         return self
 
@@ -118,8 +121,10 @@ class EventClient:
         self, stream: str, events: Sequence[Event], *, key: str | None = None
     ) -> Receipt:
         """Events that arrive together (one chunk). A `key` of the caller's own, the same after a
-        restart of the program, makes sending them again harmless.
+        restart of the program, makes sending them again harmless; HeaderError when it has a line
+        end in it.
         """
+        key = checked(key, "key")
         body = encoded(list(events), stream)
         done = await self._add(body, len(events), watched=True, chunk_of=stream, key=key)
         return await done
@@ -143,13 +148,15 @@ class EventClient:
         chunk_of: str | None = None,
         key: str | None = None,
     ) -> asyncio.Future[Receipt]:
-        if self._worker is None or self._worker.done():
+        if not self._is_open:
             raise UnavailableError("the client is not open", hint="async with EventClient(…) as …")
         done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_looked_at)
         item = Item(body, events, done, watched, chunk_of, key)
         async with self._changed:
-            await self._changed.wait_for(lambda: self._has_room(item))
+            await self._changed.wait_for(lambda: not self._is_open or self._has_room(item))
+            if not self._is_open:
+                raise UnavailableError("the client was closed while this waited for room")
             self._pending_events += events
             self._pending_bytes += len(body)
             self._waiting.add(item)
@@ -183,7 +190,7 @@ class EventClient:
                     self._pending_bytes -= sum(len(item.body) for item in batch.items)
                     self._changed.notify_all()
         finally:
-            self._abandon()
+            await self._abandon()
 
     async def _gather(self) -> None:
         """Until something waits, and then until a batch is full, old enough or asked for."""
@@ -221,13 +228,18 @@ class EventClient:
         if not item.done.done():
             item.done.set_exception(error)
 
-    def _abandon(self) -> None:
-        """The client closes: what still waits is not sent, and whoever waits for it hears so."""
+    async def _abandon(self) -> None:
+        """The client closes: what still waits is not sent, and whoever waits for it hears so. As
+        does who waits for room, or until nothing is on its way."""
+        self._is_open = False
         for item in () if self._sending is None else self._sending.items:
             self._fail(item, UnavailableError("the client was closed before it was answered"))
         while len(self._waiting):
             for item in self._waiting.take():
                 self._fail(item, UnavailableError("the client was closed before it was sent"))
+        async with self._changed:
+            self._pending_events = self._pending_bytes = 0
+            self._changed.notify_all()
 
 
 def _looked_at(done: asyncio.Future[Receipt]) -> None:

@@ -13,8 +13,22 @@ class EventRefusedError(LockstepError):
     fault = Fault.USER
 
 
+class HeaderError(LockstepError):
+    """A token or a key that no HTTP header can carry: the caller's mistake."""
+
+    fault = Fault.USER
+
+
+def checked(text: str | None, what: str) -> str | None:
+    """The text; HeaderError, without its value, for one with a line end in it."""
+    if text is not None and any(ord(one) < 0x20 or ord(one) == 0x7F for one in text):
+        raise HeaderError(f"the {what} has a line end or a control character in it")
+    return text
+
+
 class NotAcceptedError(LockstepError):
-    """A receiver refuses the whole request (`status`: its HTTP status): no such app, no token."""
+    """A receiver refuses the whole request (`status`: its HTTP status): no such app, no token. Or
+    the request cannot be sent at all (`status` is 0)."""
 
     fault = Fault.USER
 

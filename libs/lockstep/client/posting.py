@@ -41,9 +41,17 @@ class Poster:
         try:
             async with self._session.post(address, data=batch.body, headers=headers) as response:
                 payload = await response.read()
-                return _answer(response.status, response.headers, payload, batch, url)
+                status, said = response.status, response.headers
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnavailableError(why_unreached(error), where=url) from error
+        except ValueError as error:
+            raise NotAcceptedError(
+                "the request cannot be sent", where=url, hint="see the app's name", status=0
+            ) from error
+        try:
+            return _answer(status, said, payload, batch, url)
+        except (ValueError, TypeError, KeyError) as error:
+            raise _strange(url, status) from error
 
 
 def _answer(
@@ -62,13 +70,17 @@ def _answer(
             return Answer(None, refused)
         raise NotAcceptedError(detail, where=url, hint=body.get("hint"), status=status)
     if "first_position" not in body or "last_position" not in body:
-        raise NotAcceptedError(
-            "the answer is not a receiver's", where=url, hint="is the address right?", status=status
-        )
+        raise _strange(url, status)
     receipt = Receipt(
         int(body["first_position"]), int(body["last_position"]), bool(body.get("duplicate"))
     )
     return Answer(receipt, refused)
+
+
+def _strange(url: str, status: int) -> NotAcceptedError:
+    return NotAcceptedError(
+        "the answer is not a receiver's", where=url, hint="is the address right?", status=status
+    )
 
 
 def _refused(found: Any, batch: Batch) -> dict[int, EventRefusedError]:

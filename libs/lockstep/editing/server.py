@@ -18,7 +18,7 @@ from typing import Any, Final
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCResponseMessage, default_converter
-from pygls.workspace import TextDocument
+from pygls.workspace import PositionCodec, TextDocument
 
 from lockstep.editing import pointing
 from lockstep.editing.completing import complete
@@ -65,7 +65,7 @@ class Documents:
     async def _read(self, server: LanguageServer, uri: str, after_s: float) -> None:
         await asyncio.sleep(after_s)
         document = server.workspace.get_text_document(uri)
-        loop = asyncio.get_running_loop()
+        loop, units = asyncio.get_running_loop(), _units_of(document)
         try:
             found = await loop.run_in_executor(self._reader, outline, document.source)
         except BrokenExecutor:  # somebody ended the process: the next change is read by a new one
@@ -73,7 +73,7 @@ class Documents:
             return
         self._known[uri] = found
         server.text_document_publish_diagnostics(
-            lsp.PublishDiagnosticsParams(uri, [_diagnostic(one) for one in found.problems])
+            lsp.PublishDiagnosticsParams(uri, [_diagnostic(one, units) for one in found.problems])
         )
 
     def forget(self, uri: str) -> None:
@@ -112,21 +112,36 @@ def _item(label: str, kind: str, detail: str, about: str, insert: str) -> lsp.Co
     )
 
 
-def _diagnostic(problem: Problem) -> lsp.Diagnostic:
-    line = problem.line - 1
+class Units:
+    """Places of a text in the units that the editor counts in: an emoji is two of UTF-16's."""
+
+    def __init__(self, text: str, codec: PositionCodec) -> None:
+        self._lines = text.split("\n")
+        self._codec = codec
+
+    def range_of(self, place: pointing.Place | Problem) -> lsp.Range:
+        """The same part of the text."""
+        line = place.line - 1
+        words = self._lines[line] if line < len(self._lines) else ""
+        start, end = self._units(words, place.column - 1), self._units(words, place.end_column - 1)
+        return lsp.Range(lsp.Position(line, start), lsp.Position(line, end))
+
+    def _units(self, words: str, characters: int) -> int:
+        behind = max(0, characters - len(words))
+        return int(self._codec.client_num_units(words[:characters])) + behind
+
+
+def _units_of(document: TextDocument) -> Units:
+    return Units(document.source, document.position_codec)
+
+
+def _diagnostic(problem: Problem, units: Units) -> lsp.Diagnostic:
     return lsp.Diagnostic(
-        lsp.Range(
-            lsp.Position(line, problem.column - 1), lsp.Position(line, problem.end_column - 1)
-        ),
+        units.range_of(problem),
         f"{problem.message}\n{problem.hint}" if problem.hint else problem.message,
         severity=lsp.DiagnosticSeverity.Error,
         source="lockstep",
     )
-
-
-def _range(place: pointing.Place) -> lsp.Range:
-    line = place.line - 1
-    return lsp.Range(lsp.Position(line, place.column - 1), lsp.Position(line, place.end_column - 1))
 
 
 def made(documents: Documents) -> LanguageServer:
@@ -173,13 +188,15 @@ def _add_questions(server: LanguageServer, documents: Documents) -> None:
         if found is None:
             return None
         content = lsp.MarkupContent(lsp.MarkupKind.PlainText, found.text)
-        return lsp.Hover(content, _range(found.place))
+        return lsp.Hover(content, _units_of(document).range_of(found.place))
 
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     async def definition(told: lsp.DefinitionParams) -> lsp.Location | None:
         document, offset = there(told)
         place = pointing.definition(document.source, offset)
-        return None if place is None else lsp.Location(document.uri, _range(place))
+        if place is None:
+            return None
+        return lsp.Location(document.uri, _units_of(document).range_of(place))
 
 
 def _add_changes(server: LanguageServer, documents: Documents) -> None:
@@ -190,7 +207,8 @@ def _add_changes(server: LanguageServer, documents: Documents) -> None:
         places = pointing.occurrences(document.source, offset, documents.of(document))
         if not places:
             return None
-        edits = [lsp.TextEdit(_range(place), told.new_name) for place in places]
+        units = _units_of(document)
+        edits = [lsp.TextEdit(units.range_of(place), told.new_name) for place in places]
         return lsp.WorkspaceEdit({document.uri: edits})
 
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)

@@ -12,12 +12,13 @@ from typing import IO, Literal, Self
 
 from lockstep.clock import Clock, Randomness, SystemClock, SystemRandomness
 from lockstep.embedded.credentials import write_private
-from lockstep.embedded.errors import DirectoryInUseError, ServerStartError
+from lockstep.embedded.errors import DirectoryInUseError
 from lockstep.embedded.nats_server import NatsServer
 from lockstep.embedded.postgres_server import PostgresServer
 from lockstep.embedded.process import THIS_MACHINE, Machine
 from lockstep.embedded.redis_server import RedisServer
 from lockstep.embedded.server import Server
+from lockstep.events.errors import LockstepError
 from lockstep.telemetry import get_logger
 
 ServerName = Literal["nats", "redis", "postgres"]
@@ -39,7 +40,7 @@ class EmbeddedServers:
 
     `nats`, `redis` and `postgres` are the servers themselves (None when not wanted or given by
     URL); their data, ports and credentials stay with `directory`. A server that ends by itself is
-    started again, at most 5 times a minute; one that was stopped or killed through its object
+    started again, each at most 5 times a minute; one that was stopped or killed through its object
     stays down.
     """
 
@@ -61,7 +62,9 @@ class EmbeddedServers:
         self._machines = dict(machines or {})
         self._urls = dict(urls or {})
         self._lock: IO[str] | None = None
-        self._restarts: deque[int] = deque(maxlen=_RESTARTS_MAX)
+        self._restarts: dict[ServerName, deque[int]] = {
+            name: deque(maxlen=_RESTARTS_MAX) for name in ALL_SERVERS
+        }
         self._servers: dict[ServerName, Server] = {
             name: self._make(name) for name in ALL_SERVERS if name in set(want) - set(self._urls)
         }
@@ -100,9 +103,11 @@ class EmbeddedServers:
             yield servers
         finally:
             watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watching
-            await servers.close()
+            try:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await watching
+            finally:
+                await servers.close()
 
     @property
     def nats(self) -> NatsServer | None:
@@ -154,9 +159,13 @@ class EmbeddedServers:
         """Starts all, at the same time; when one fails, none stays. Raises LockstepError."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self.directory)
-        results = await asyncio.gather(
-            *(server.start() for server in self._servers.values()), return_exceptions=True
-        )
+        try:
+            results = await asyncio.gather(
+                *(server.start() for server in self._servers.values()), return_exceptions=True
+            )
+        except asyncio.CancelledError:
+            await self.close()
+            raise
         failures = [result for result in results if isinstance(result, BaseException)]
         if failures:
             await self.close()
@@ -177,20 +186,21 @@ class EmbeddedServers:
             for name, server in self._servers.items():
                 if not server.wanted or server.running:
                     continue
-                if not self._may_restart():
+                if not self._may_restart(name):
                     logger.error("embedded server keeps ending, left down", server=name)
                     server.wanted = False
                     continue
                 logger.warning("embedded server ended, starting it again", server=name)
                 try:
                     await server.start()
-                except ServerStartError as error:
+                # A full disk, or a file that somebody broke: the others are watched on.
+                except (LockstepError, OSError, ValueError) as error:
                     logger.error("embedded server does not start", server=name, error=str(error))
 
-    def _may_restart(self) -> bool:
-        now_ms = self._clock.monotonic_ms()
-        recent = [at_ms for at_ms in self._restarts if now_ms - at_ms < _RESTARTS_WITHIN_MS]
-        self._restarts.append(now_ms)
+    def _may_restart(self, name: ServerName) -> bool:
+        now_ms, restarts = self._clock.monotonic_ms(), self._restarts[name]
+        recent = [at_ms for at_ms in restarts if now_ms - at_ms < _RESTARTS_WITHIN_MS]
+        restarts.append(now_ms)
         return len(recent) < _RESTARTS_MAX
 
     def _make(self, name: ServerName) -> Server:

@@ -11,7 +11,7 @@ from lockstep.migration.findings import Findings, Place
 from lockstep.migration.flows import Datasources, Flow
 from lockstep.migration.plans import ARBITRARY, Plan, PlanText, Port, read_plan
 from lockstep.migration.reading import Node
-from lockstep.migration.siddhi_text import quoted
+from lockstep.migration.siddhi_text import UnquotableError, name_of, payload, quoted
 from lockstep.migration.streams import Attribute, Stream, definition_of, stream_id
 
 PLAN_ROOTS: Final = ("executionPlan",)
@@ -29,6 +29,7 @@ _PROPERTIES: Final = {
     "siddhi.persistence.snapshot.time.interval.minutes": _SNAPSHOT,
     "siddhi.enable.distributed.processing": _DISTRIBUTED,
 }
+_UNQUOTABLE: Final = "no string of SiddhiQL can hold it"
 _JAVA_TYPES: Final = {
     "java.lang.String": "string",
     "java.lang.Integer": "int",
@@ -62,7 +63,7 @@ def plan_of_xml(
     queries = root.element("queryExpressions")
     plan = read_plan(_text(name, queries, root), findings, datasources)
     plan.app.name = name or plan.app.name
-    _describe(plan, root)
+    _describe(plan, root, findings)
     for holder, alias, inward in (
         ("importedStreams", "as", True),
         ("exportedStreams", "valueOf", False),
@@ -99,11 +100,26 @@ def _bind(
     (plan.imports if inward else plan.exports).append(port)
 
 
-def _describe(plan: Plan, root: Node) -> None:
+def _describe(plan: Plan, root: Node, findings: Findings) -> None:
     node = root.element("description")
     text = " ".join(node.text().split()) if node is not None else ""
-    if text:
-        plan.app.head.append(Piece(f"@app:description({quoted(text)})", root.place))
+    if not text:
+        return
+    try:
+        plan.app.head.append(Piece(f"@app:description({payload(text)})", root.place))
+    except UnquotableError:
+        findings.to_decide(root.place, f"the description {text}", _UNQUOTABLE, "say it otherwise")
+
+
+def _named(query: Node, findings: Findings) -> str:
+    """What a query is called, as a string."""
+    name = query.attribute("name") or "query"
+    try:
+        return quoted(name)
+    except UnquotableError:
+        plain = name_of(name)
+        findings.changed(query.place, f"query {name}", f"{_UNQUOTABLE}: it is called {plain}")
+        return quoted(plain)
 
 
 def _engine(node: Node | None, findings: Findings) -> None:
@@ -142,15 +158,13 @@ def bucket_of(root: Node, findings: Findings, datasources: Datasources) -> Bucke
             findings.to_decide(expression.place, f"query {query.attribute('name')}: {written}",
                                "its text stands in a registry", "put the text here")  # fmt: skip
             continue
-        texts.append(
-            f"@info(name={quoted(query.attribute('name') or 'query')})\n{written.rstrip(';')};"
-        )
+        texts.append(f"@info(name={_named(query, findings)})\n{written.rstrip(';')};")
     place = Place(root.place.file, root.place.line)
     plan = read_plan(
         PlanText(name, "\n".join(texts), place.file, place.line), findings, datasources
     )
     plan.app.name = name or plan.app.name
-    _describe(plan, root)
+    _describe(plan, root, findings)
     for node in root.elements("input"):
         _input(plan, node, findings)
     for query in queries:

@@ -136,6 +136,8 @@ class _Builder:
         self._open: list[Node] = []
         self._root: Node | None = None
         self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True  # a long text comes in few parts: joining many takes long
+        self._parser.buffer_size = 1 << 20
         self._parser.StartDoctypeDeclHandler = self._refuse
         self._parser.EntityDeclHandler = self._refuse
         self._parser.StartElementHandler = self._start

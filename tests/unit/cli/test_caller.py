@@ -6,14 +6,16 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from itertools import islice
+from typing import Any, ClassVar
 
 import pytest
 
-from lockstep.cli.addresses import Addresses
-from lockstep.cli.caller import Caller
-from lockstep.cli.refusals import RefusedError
+from lockstep.cli.addresses import DOORS, Addresses
+from lockstep.cli.caller import FIRST_PAUSE_MS, GIVE_UP_AFTER_MS, LONGEST_PAUSE_MS, Caller
+from lockstep.cli.refusals import RefusedError, UnsendableError
 from lockstep.events import UnavailableError
+from tests.unit.cli.conftest import Lockstep
 
 EVENTS = b': hello\n\nid: 7\ndata: {"a": 1}\n\ndata: {"a":\ndata:  2}\n\n'
 
@@ -104,7 +106,99 @@ def test_an_error_is_told_with_when_to_come_again(suite: Caller) -> None:
 
 def test_events_are_followed(suite: Caller) -> None:
     """With their identity where they have one, over several lines, past comments."""
-    assert list(suite.follow("App", "S")) == [("7", {"a": 1}), ("7", {"a": 2})]
+    following = suite.follow("App", "S", _quiet)
+    assert list(islice(following, 2)) == [("7", {"a": 1}), ("7", {"a": 2})]
+
+
+def _quiet(_: Any) -> None:
+    """Says nothing, and waits for nothing."""
+
+
+class Script(BaseHTTPRequestHandler):
+    """Answers with one part of `parts` after the other: a stream of events, or a status."""
+
+    parts: ClassVar[list[bytes | int]] = []
+    asked: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        """The next part, which ends where the connection does."""
+        self.asked.append(self.headers.get("Last-Event-ID"))
+        part = self.parts.pop(0)
+        self.send_response(part if isinstance(part, int) else 200)
+        self.end_headers()
+        if isinstance(part, bytes):
+            self.wfile.write(part)
+
+    def log_message(self, *args: Any, **named: Any) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def scripted() -> Iterator[Caller]:
+    """A caller of `Script`."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Script)
+    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+    serving.start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    Script.asked.clear()
+    try:
+        yield Caller(Addresses(url, url, url))
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+NOTICES = b'event: lagging\ndata: {"reason": "slow"}\n\nevent: gap\ndata: {"a": 0}\n\n'
+
+
+def test_a_stream_that_ends_is_followed_again_behind_the_last_event(scripted: Caller) -> None:
+    """Over a pause, as when an app is upgraded; notices are no rows."""
+    Script.parts[:] = [b'id: 7\ndata: {"a": 1}\n\n' + NOTICES, 503, b'id: 8\ndata: {"a": 2}\n\n']
+    told: list[str] = []
+    paused: list[int] = []
+    following = scripted.follow("App", "S", told.append, paused.append)
+    assert list(islice(following, 2)) == [("7", {"a": 1}), ("8", {"a": 2})]
+    assert Script.asked == [None, "7", "7"]
+    assert told[:3] == [
+        'lagging: {"reason": "slow"}', 'gap: {"a": 0}', "the stream has ended, connecting again",
+    ]  # fmt: skip
+    assert paused == [FIRST_PAUSE_MS, 2 * FIRST_PAUSE_MS]
+
+
+def test_who_does_not_come_back_is_given_up(scripted: Caller) -> None:
+    """With what was said last, after ever longer pauses."""
+    Script.parts[:] = [b'id: 7\ndata: {"a": 1}\n\n', *[503] * 100]
+    paused: list[int] = []
+    following = scripted.follow("App", "S", _quiet, paused.append)
+    assert next(following) == ("7", {"a": 1})
+    with pytest.raises(RefusedError, match="HTTP 503"):
+        next(following)
+    assert GIVE_UP_AFTER_MS <= sum(paused) <= GIVE_UP_AFTER_MS + LONGEST_PAUSE_MS
+    assert paused == sorted(paused)
+
+
+@pytest.mark.parametrize("parts", [[404], [b"id: 7\ndata: 1\n\n", 404], [503]])
+def test_what_would_be_no_use_again_is_not_asked_again(
+    scripted: Caller, parts: list[bytes | int]
+) -> None:
+    """There is no such app, or none any more; and nobody was there at first."""
+    Script.parts[:] = list(parts)
+    with pytest.raises(RefusedError):
+        list(scripted.follow("App", "S", _quiet, _quiet))
+    assert Script.parts == []
+
+
+def test_tail_shows_rows_alone(scripted: Caller, lockstep: Lockstep) -> None:
+    """What is not one stands on the other output, and a failure is an exit code."""
+    Script.parts[:] = [b'id: 7\ndata: {"a": 1}\n\n' + NOTICES, 404]
+    doors = [f"--{door}={scripted.addresses.presenter}" for door in DOORS]
+    said = lockstep(*doors, "tail", "App", "S", "--json")
+    assert [json.loads(line) for line in said.stdout.splitlines()] == [
+        {"id": "7", "event": {"a": 1}}
+    ]
+    assert "lagging" in said.stderr
+    assert said.exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -122,4 +216,11 @@ def test_no_answer_is_told_with_its_cause(address: str, why: str) -> None:
     with pytest.raises(UnavailableError, match=f"cannot reach .*: {why}"):
         suite.status("App")
     with pytest.raises(UnavailableError, match=f"the connection to .* ended: {why}"):
-        list(suite.follow("App", "S"))
+        list(suite.follow("App", "S", _quiet))
+
+
+def test_a_header_with_a_line_end_is_refused(suite: Caller) -> None:
+    """Before a connection is made, without its value."""
+    with pytest.raises(UnsendableError, match="Idempotency-Key") as refused:
+        suite.request("GET", suite.addresses.receiver + "/", headers={"Idempotency-Key": "mine\n"})
+    assert "mine" not in str(refused.value)

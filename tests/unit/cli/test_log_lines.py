@@ -40,6 +40,13 @@ def test_what_a_terminal_would_obey_is_taken_out() -> None:
     """In plain lines and in values."""
     assert readable("a\x1b[2Jb") == "a\ufffd[2Jb"
     assert readable(json.dumps({"message": "a\x1b[2Jb"})) == "a\ufffd[2Jb"
+    assert readable("a\rb\x9b\u202e\ud800") == "a\ufffdb\ufffd\ufffd\ufffd"
+
+
+def test_letters_of_all_languages_stay() -> None:
+    """With what joins them, and the line ends of any editor."""
+    text = "na\u00efve\u00a0\u200d\U0001f468\u200d\U0001f469\ta\r\nb"
+    assert readable(text) == text
 
 
 def test_a_process_is_a_row() -> None:

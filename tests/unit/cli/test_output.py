@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
+import typer
 from rich.console import Console
 
 from lockstep.cli import output
@@ -54,3 +56,22 @@ def test_what_explains_goes_on_in_the_next_lines(monkeypatch: pytest.MonkeyPatch
 def test_numbers_and_their_words() -> None:
     """One is one."""
     assert [counted(n, "event") for n in (0, 1, 2)] == ["0 events", "1 event", "2 events"]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_texts_of_others_do_not_steer_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, *, terminal: bool
+) -> None:
+    """Neither in a table nor in a line nor in an error."""
+    screen = output._Screen(file=io.StringIO(), force_terminal=terminal, no_color=True)
+    monkeypatch.setattr(output, "console", screen)
+    monkeypatch.setattr(output, "errors", screen)
+    evil = "a\x1b]0;mine\x07\x1b[2J\x9b\u202e"
+    output.print_table([evil], [[evil], [[evil]]], title=evil)
+    output.console.print(evil, markup=False)
+    with pytest.raises(typer.Exit):
+        output.fail(evil, output.Exit.USAGE, hint=evil)
+    assert isinstance(screen.file, io.StringIO)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", screen.file.getvalue())
+    assert "a\ufffd]0;mine" in shown
+    assert not set(shown) & set("\x1b\x07\x9b\u202e")

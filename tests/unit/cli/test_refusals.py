@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lockstep.cli.refusals import HINT_TOKEN, RefusedError
+import pytest
+
+from lockstep.cli.refusals import HINT_TOKEN, RefusedError, UnsendableError, answer_of, sendable
 
 
 def test_a_missing_token_is_asked_for_in_the_commands_words() -> None:
@@ -41,3 +43,32 @@ def test_the_only_mistake_is_told_once() -> None:
     assert str(RefusedError(400, body, None)) == "nightly, line 2: it has no time zone"
     told = str(RefusedError(400, {**body, "errors": [mistake, {"line": 3, "message": "x"}]}, None))
     assert told.endswith("line 2: it has no time zone; line 3: x")
+
+
+@pytest.mark.parametrize(
+    "errors", ["all of them", 7, {"line": 1}, ["x", None, {"errors": ["y", 1]}]]
+)
+def test_errors_that_are_no_objects_are_left_out(errors: object) -> None:
+    """A proxy's answer may hold anything; what it says is told."""
+    assert str(RefusedError(502, {"detail": "bad gateway", "errors": errors}, None)) == (
+        "bad gateway"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("2", 2.0), ("0.5", 0.5), ("Sun, 29 Nov 2026 22:00:00 GMT", None), ("inf", None), ("", None)],
+)
+def test_when_to_come_again_may_be_a_date(said: str, seconds: float | None) -> None:
+    """Which is no defect of the command; it pauses as without."""
+    with pytest.raises(RefusedError, match="busy") as refused:
+        answer_of(503, said, b'{"detail": "busy"}')
+    assert refused.value.retry_after_s == seconds
+
+
+@pytest.mark.parametrize("value", ["secret\n", "sec\rret", "\x00secret", "secret\x7f"])
+def test_a_header_that_cannot_be_sent_is_not_told(value: str) -> None:
+    """It may be a token."""
+    with pytest.raises(UnsendableError, match="Authorization") as refused:
+        sendable({"Authorization": value})
+    assert "sec" not in str(refused.value)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
+import signal
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import typer
 
+from lockstep.cli.addresses import ADDRESSES_FILE, Addresses, find_addresses
+from lockstep.cli.commands import up
 from lockstep.cli.commands.up import plan_of, ports_of
 from lockstep.cli.output import Exit
 from lockstep.cli.processes import PLAN
@@ -108,6 +114,7 @@ def test_pauses_grow_up_to_a_limit() -> None:
 def test_why_it_did_not_come_up_is_told(lockstep: Lockstep, tmp_path: Path) -> None:
     """By the command that was typed, not only in a log: here the folder is in use."""
     (tmp_path / "servers").mkdir()
+    Addresses("http://a", "http://b", "http://c").write(tmp_path)
     with (tmp_path / "servers" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         told = lockstep("--directory", tmp_path, "up")
@@ -115,3 +122,39 @@ def test_why_it_did_not_come_up_is_told(lockstep: Lockstep, tmp_path: Path) -> N
     assert "the suite did not come up" in told.stderr
     assert "another process runs servers in this folder" in told.stderr
     assert "Traceback" not in (tmp_path / "supervisor.log").read_text()
+    # Whoever holds the folder goes on, and commands find it.
+    assert find_addresses(tmp_path).receiver == "http://a"
+
+
+def _sleeping() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "600"])
+
+
+def test_what_takes_too_long_is_asked_to_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The addresses of another suite in the folder are not taken for those of the child."""
+    monkeypatch.setattr(up, "READY_TIMEOUT_MS", 0)
+    log = tmp_path / "supervisor.log"
+    log.write_text("still waiting")
+    Addresses("http://a", "http://b", "http://c").write(tmp_path)
+    child = _sleeping()
+    (tmp_path / up.PID_FILE).write_text(str(child.pid))
+    with pytest.raises(typer.Exit):
+        up._wait_for_addresses(tmp_path, child, log)
+    assert child.wait() == -signal.SIGTERM
+    assert (tmp_path / up.PID_FILE).exists()
+
+
+def test_the_childs_own_addresses_are_waited_for(tmp_path: Path) -> None:
+    """They say whose they are."""
+    Addresses("http://a", "http://b", "http://c").write(tmp_path)
+    child = _sleeping()
+    path = tmp_path / ADDRESSES_FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"pid": child.pid}))
+    try:
+        up._wait_for_addresses(tmp_path, child, tmp_path / "supervisor.log")
+        assert child.poll() is None
+    finally:
+        child.kill()
+        child.wait()

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from lockstep.cli.addresses import Addresses, find_addresses
+from lockstep.cli.addresses import DOORS, Addresses, find_addresses
 from lockstep.events import UnavailableError
+from lockstep.tls import TlsFiles
 
 TOKEN = "Bearer shibboleth"
 
@@ -107,3 +108,35 @@ def test_the_first_refused_one_ends_it(
     assert f"{files[1]} is not deployed" in said.stderr
     assert "this is no app" in said.stderr
     assert Suite.deployed == ["One"]
+
+
+def test_the_token_of_the_folder_goes_to_its_suite_alone(tmp_path: Path) -> None:
+    """As do the certificates: with the address of any other host, neither is taken."""
+    tls = TlsFiles("/ca.pem")
+    Addresses("http://a", "http://b", "http://c", "local", tls).write(tmp_path)
+    same = find_addresses(tmp_path, receiver="http://a/", presenter="http://a")
+    assert (same.token, same.tls) == ("local", tls)
+    for door in DOORS:
+        given: dict[str, Any] = {door: "https://elsewhere"}
+        there = find_addresses(tmp_path, **given)
+        assert (there.token, there.tls) == (None, TlsFiles())
+        assert find_addresses(tmp_path, **given, token="own").token == "own"
+
+
+@pytest.mark.parametrize("token", ["shib\nboleth", "shibboleth\x00x"])
+def test_a_token_with_a_line_end_is_refused_and_not_told(
+    lockstep: Callable[..., Result], url: str, token: str
+) -> None:
+    """Blanks around it, as files have them, do no harm."""
+    said = lockstep("--url", url, "--token", token, "status")
+    assert said.exit_code == 2
+    assert "the token has a line end" in said.stderr
+    assert "boleth" not in said.stderr
+
+
+def test_blanks_around_a_token_do_no_harm(
+    lockstep: Callable[..., Result], url: str, files: list[Path]
+) -> None:
+    """A shell's variable may end in a line end."""
+    said = lockstep("--url", url, "--token", "shibboleth\n", "deploy", "--no-wait", files[0])
+    assert said.exit_code == 0, said.stderr

@@ -14,11 +14,14 @@ from aiohttp import web
 from lockstep.client import (
     EventClient,
     EventRefusedError,
+    HeaderError,
     Limits,
     NotAcceptedError,
     UndeliveredError,
 )
+from lockstep.client.batches import UnwritableEventError
 from lockstep.client.limits import LimitError
+from lockstep.clock import SystemClock
 from lockstep.events import UnavailableError
 
 Reply = Callable[[], Awaitable[web.StreamResponse]]
@@ -44,11 +47,12 @@ class Log:
 
 
 class Receiver:
-    """One door; `answers` are taken first: a status, "lost" (appended, no answer) or "hang"."""
+    """One door; `answers` are taken first: a status, "lost" (appended, no answer), "hang", or what
+    it says."""
 
     def __init__(self, log: Log) -> None:
         self.log = log
-        self.answers: list[int | str] = []
+        self.answers: list[int | str | dict[str, Any]] = []
         self.asked = 0
         self.batches: list[int] = []
         self.headers: dict[str, str] = {}
@@ -92,6 +96,8 @@ class Receiver:
         self.asked += 1
         await self.gate.wait()
         answer = self.answers.pop(0) if self.answers else 200
+        if isinstance(answer, dict):
+            return web.json_response(answer)
         if isinstance(answer, int) and answer >= 400:
             return web.json_response({"detail": "no"}, status=answer, headers=self.headers)
         if answer == "hang":
@@ -329,6 +335,95 @@ async def test_an_error_in_the_block_delivers_what_was_handed_over(doors: list[R
         await task
     with pytest.raises(UnavailableError, match="closed"):
         await handed[0]
+
+
+@pytest.mark.parametrize("text", ["secret\n", "\rsecret", "sec\x00ret"])
+async def test_what_no_header_can_carry_is_refused_at_once(
+    doors: list[Receiver], text: str
+) -> None:
+    """A token and a key with a line end in them; neither is told, and nobody waits for anything."""
+    with pytest.raises(HeaderError, match="token") as refused:
+        EventClient([doors[0].url], "A", token=text)
+    async with client(doors) as sender:
+        with pytest.raises(HeaderError, match="key") as refused_key:
+            await sender.send_chunk("S", [[1]], key=text)
+        await sender.send("S", {"v": 1})
+    assert "sec" not in f"{refused.value}{refused_key.value}"
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"first_position": None, "last_position": None},
+        {"first_position": "x", "last_position": 1},
+        {"refused": 7, "first_position": 1, "last_position": 1},
+        {"refused_count": "many"},
+    ],
+    ids=str,
+)
+async def test_an_answer_of_somebody_else_is_said(
+    doors: list[Receiver], strange: dict[str, Any]
+) -> None:
+    """A proxy's, for one: the event is told as not accepted, and the next one is sent."""
+    doors[0].answers = [strange]
+    async with client(doors[:1]) as sender:
+        with pytest.raises(NotAcceptedError, match="not a receiver's"):
+            await sender.send("S", {"v": 1})
+        await sender.send("S", {"v": 2})
+    assert doors[0].log.values == [2]
+
+
+async def test_a_defect_leaves_nobody_waiting(doors: list[Receiver]) -> None:
+    """Whatever ends the sending: the events that are under way are told, and `put` refuses."""
+
+    class Broken(SystemClock):
+        async def sleep_ms(self, ms: float) -> None:
+            raise ZeroDivisionError
+
+    doors[0].answers = [503]
+    async with asyncio.timeout(PATIENCE_S):
+        sender = EventClient([doors[0].url], "A", clock=Broken(), limits=QUICK)
+        async with sender:
+            await sender.put("S", {"v": 1})
+            with pytest.raises(UndeliveredError):
+                await sender.flush()
+            with pytest.raises(UnavailableError, match="not open"):
+                await sender.put("S", {"v": 2})
+
+
+async def test_who_waits_for_room_hears_that_the_client_closes(doors: list[Receiver]) -> None:
+    """Another task's `put` ends, too."""
+    doors[0].gate.clear()
+    waiting: list[asyncio.Task[Any]] = []
+
+    async def cancelled() -> None:
+        async with client(doors[:1], limits=Limits(pending_events=1)) as sender:
+            await sender.put("S", {"v": 1})
+            waiting.append(asyncio.create_task(sender.put("S", {"v": 2})))
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(cancelled())
+    await until(lambda: waiting and doors[0].asked)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(UnavailableError, match="closed while this waited"):
+            await waiting[0]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [1.0, {"a": -float("inf")}]])
+async def test_a_number_that_json_does_not_have_is_refused(
+    doors: list[Receiver], value: object
+) -> None:
+    """It would arrive as nothing; nothing itself is fine."""
+    async with client(doors) as sender:
+        with pytest.raises(UnwritableEventError, match="NaN"):
+            await sender.put("S", {"v": value})
+        with pytest.raises(UnwritableEventError, match="NaN"):
+            await sender.send_chunk("S", [[1], [value]])
+        await sender.send("S", {"v": None})
+    assert [value for door in doors for value in door.log.values][:1] == [None]
 
 
 def test_limits_that_cannot_be_are_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from lsprotocol import types as lsp
@@ -13,6 +13,10 @@ from pygls.lsp.client import LanguageClient
 from lockstep.clock import SystemClock
 
 URI = "file:///app.siddhi"
+EMOJI = """define stream A (name string, x int);
+from A[name == '\U0001f600'] select x insert into B;
+from B select x, '\U0001f600' as y, nobody as z insert into C;
+"""
 QUERY = """@info(name='q{0}')
 from Reading#window.length(5)
 select room, avg(celsius) as mean{0}, count() as n
@@ -78,3 +82,35 @@ async def test_an_editor_is_served(editor: LanguageClient) -> None:
         lsp.DocumentFormattingParams(document, options)
     )
     assert edits[0].new_text.startswith("@app:name('Big')\n")  # type: ignore[index]
+
+
+def _edited(text: str, edits: Sequence[lsp.TextEdit]) -> str:
+    """As an editor does it: in UTF-16."""
+    lines = [line.encode("utf-16-le") for line in text.split("\n")]
+    for one in sorted(edits, key=lambda one: one.range.start, reverse=True):
+        assert one.range.start.line == one.range.end.line
+        line, start, end = one.range.start.line, one.range.start.character, one.range.end.character
+        new = one.new_text.encode("utf-16-le")
+        lines[line] = lines[line][: 2 * start] + new + lines[line][2 * end :]
+    return "\n".join(line.decode("utf-16-le") for line in lines)
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(120)
+async def test_places_behind_an_emoji_are_right(editor: LanguageClient) -> None:
+    """An editor counts in UTF-16: a rename leaves all else as it was, a mistake is underlined."""
+    uri = "file:///emoji.siddhi"
+    await editor.problems.get()  # type: ignore[attr-defined]
+    item = lsp.TextDocumentItem(uri, "siddhi", 1, EMOJI)
+    editor.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+    (problem,) = await editor.problems.get()  # type: ignore[attr-defined]
+    before = EMOJI.split("\n")[2].partition("nobody")[0]
+    assert problem.range.start == lsp.Position(2, len(before.encode("utf-16-le")) // 2)
+    document, at = lsp.TextDocumentIdentifier(uri), lsp.Position(2, len("from "))
+    change = await editor.text_document_rename_async(lsp.RenameParams(document, at, "Bee"))
+    edits = change.changes[uri]  # type: ignore[union-attr, index]
+    assert _edited(EMOJI, edits) == EMOJI.replace("into B;", "into Bee;").replace(
+        "from B ", "from Bee "
+    )
+    told = await editor.text_document_hover_async(lsp.HoverParams(document, at))
+    assert told.range == lsp.Range(at, lsp.Position(2, len("from B")))  # type: ignore[union-attr]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lockstep.migration import Fate, SourceFile, convert
+import pytest
+
+from lockstep.migration import Fate, SourceFile, convert, reading
 from lockstep.testing import VirtualApp
 from tests.older_apps.accounting import unaccounted
 
@@ -112,3 +114,31 @@ def test_a_bucket_of_cep_2() -> None:
     found = [one for one in done.findings if one.fate is Fate.TO_DECIDE]
     assert [(one.place.line, "localBroker" in one.what) for one in found] == [(6, True), (18, True)]
     assert unaccounted(files, done) == []
+
+
+def test_a_description_does_not_end_the_import() -> None:
+    """Whatever quotes are in it; the other files are imported, too."""
+    hot = PLAN.replace("Sums of shops", 'Tells when it is "hot"')
+    odd = PLAN.replace('name="Sums"', 'name="Odd"').replace("Sums of shops", 'a """b""" \'c')
+    bucket = BUCKET.replace('name="Means"', 'name=\'a """ b\'')
+    done = convert(
+        SourceFile(f"{number}.xml", text.encode())
+        for number, text in enumerate((STREAMS, hot, odd, bucket))
+    )
+    apps = {app.name: app.text for app in done.apps}
+    assert set(apps) == {"Sums", "Odd", "Quotes"}
+    assert '@app:description("""Tells when it is "hot" """)' in apps["Sums"]
+    assert "@app:description" not in apps["Odd"]
+    assert "@info(name='a_____b')" in apps["Quotes"]
+    told = {finding.fate for finding in done.findings if "no string" in finding.why}
+    assert told == {Fate.TO_DECIDE, Fate.CHANGED}
+
+
+def test_a_long_text_comes_in_few_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line would be joined to all before it otherwise, which takes minutes."""
+    parts: list[str] = []
+    monkeypatch.setattr(reading._Builder, "_characters", lambda _, text: parts.append(text))
+    text = "line\n" * 10_000
+    reading.parse_xml(SourceFile("long.xml", f"<a>{text}</a>".encode()))
+    assert "".join(parts) == text
+    assert len(parts) == 1

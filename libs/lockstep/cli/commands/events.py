@@ -56,14 +56,22 @@ def tail(
     count: Annotated[int | None, typer.Option("-n", min=1, help="Stop after so many.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Follow a stream's results as they are published."""
+    """Follow a stream's results as they are published, over upgrades and restarts.
+
+    Rows come on stdout, all else is said on stderr. Exit code 3 when nobody answers any more.
+    """
+
+    def tell(text: str) -> None:
+        errors.print(text, markup=False, soft_wrap=True)
+
     with suppress(KeyboardInterrupt), asking(context) as suite:
-        for seen, (identity, event) in enumerate(suite.follow(app, stream), 1):
+        for seen, (identity, event) in enumerate(suite.follow(app, stream, tell), 1):
             if as_json:
                 print_json({"id": identity, "event": event})
             else:
                 console.print(
                     f"{identity or '':>12}  {json.dumps(event)}", markup=False, soft_wrap=True
                 )
+                console.file.flush()  # whoever reads along may wait for this row
             if seen == count:
                 return

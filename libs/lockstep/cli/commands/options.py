@@ -10,6 +10,7 @@ import typer
 
 from lockstep import __version__
 from lockstep.cli.addresses import DEFAULT_DIRECTORY, NO_TLS
+from lockstep.cli.refusals import has_control
 from lockstep.tls import TlsFiles
 
 AppName = Annotated[str, typer.Argument(help="Name of the app.")]
@@ -96,6 +97,13 @@ def connection_options(
 ) -> None:
     """Streaming SQL (SiddhiQL) that loses nothing and publishes nothing twice."""
     if token_file is not None and token is None:
-        token = token_file.read_text(encoding="utf-8").strip()
+        try:
+            token = token_file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise typer.BadParameter(f"{token_file} is no text in UTF-8") from None
+    if token is not None:
+        token = token.strip()
+        if has_control(token):
+            raise typer.BadParameter("the token has a line end or a control character in it")
     tls = TlsFiles(ca, certificate, key, server_name)
     context.obj = Connection(directory, url, receiver, presenter, coordinator, token, tls)

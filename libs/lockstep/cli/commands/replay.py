@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
+from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -11,15 +14,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from lockstep.cli.client import Client, with_client
 from lockstep.cli.commands.asking import addresses_of
 from lockstep.cli.commands.options import AppName, AsJson, StreamName
-from lockstep.cli.output import console, print_json, reported
-from lockstep.cli.replay import ReplayFile, replay_file
+from lockstep.cli.feeding import stream_of
+from lockstep.cli.output import Exit, console, errors, print_json, reported
+from lockstep.cli.refusals import RefusedError
+from lockstep.cli.replay import Replayed, ReplayFile, replay_file
+from lockstep.simulating import Columns
+from lockstep.simulating.streams import columns_of
 
 
 def replay(
     context: typer.Context,
     app: AppName,
     stream: StreamName,
-    file: Annotated[Path, typer.Argument(exists=True, help="CSV, NDJSON or Parquet.")],
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="CSV, NDJSON or Parquet.")
+    ],
     time_column: Annotated[
         str | None, typer.Option(help="Column with the event time (epoch ms or a timestamp).")
     ] = None,
@@ -32,11 +41,14 @@ def replay(
     batch: Annotated[int, typer.Option(min=1, help="Events per request.")] = 2000,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a file into a stream in time order, with a progress bar."""
-    with reported():
-        source = ReplayFile.open(file, time_column)
+    """Replay a file into a stream in time order, with a progress bar.
 
-    async def action(client: Client) -> Any:
+    Sent again soon, with the same --batch and --time-column, the same file adds only what is not
+    there yet. Exit code 2 when some events were refused.
+    """
+
+    async def action(client: Client) -> Replayed:
+        source = ReplayFile.open(file, time_column, await _columns(client, app, stream))
         with Progress(
             TextColumn("replay"),
             BarColumn(),
@@ -59,6 +71,24 @@ def replay(
     with reported():
         answer = with_client(addresses_of(context), action)
     if as_json:
-        print_json(answer)
+        print_json(asdict(answer))
     else:
-        console.print(f"accepted {answer['accepted']} refused {answer['refused']}")
+        there = f", {answer.duplicates} were there already" if answer.duplicates else ""
+        console.print(f"accepted {answer.accepted} refused {answer.refused}{there}")
+        for reason in answer.reasons:
+            errors.print(f"refused {reason}", markup=False, soft_wrap=True)
+    if answer.refused:
+        raise typer.Exit(int(Exit.USAGE))
+
+
+async def _columns(client: Client, app: str, stream: str) -> Columns:
+    """The stream's attributes; none for somebody who may send and see nothing."""
+    url = f"{client.addresses.coordinator}/v1/apps/{quote(app, safe='')}"
+    try:
+        text: str = (await client.request("GET", url))["text"]
+    except RefusedError as error:
+        if error.status != HTTPStatus.FORBIDDEN:
+            raise
+        errors.print("you may not see the app: values are read as they look", markup=False)
+        return ()
+    return stream_of(columns_of(text), app, stream)

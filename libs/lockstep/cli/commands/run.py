@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lockstep.cli.client import Client
+from lockstep.cli.commands.app_text import read_app
 from lockstep.cli.commands.options import Connection
 from lockstep.cli.output import console, reported
 from lockstep.cli.processes import (
@@ -20,9 +20,11 @@ from lockstep.cli.processes import (
     scheme_of,
     where_they_are,
 )
+from lockstep.cli.stopping import until_signalled
 from lockstep.cli.suite import Suite, running_suite
 from lockstep.clock import SystemClock
 from lockstep.embedded import free_port
+from lockstep.events import LockstepError
 from lockstep.frame import tail_of
 from lockstep.settings import load_settings
 from lockstep.telemetry import LogTail, configure_logging
@@ -33,7 +35,8 @@ DEFAULT_PORT = 8280
 def run(
     context: typer.Context,
     apps: Annotated[
-        list[Path] | None, typer.Argument(exists=True, help=".siddhi files to deploy at once.")
+        list[Path] | None,
+        typer.Argument(exists=True, dir_okay=False, help=".siddhi files to deploy at once."),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any free port.")] = DEFAULT_PORT,
     executor: Annotated[str | None, typer.Option(help="spark or reference")] = None,
@@ -43,6 +46,7 @@ def run(
 ) -> None:
     """Run the suite in one process, with servers of its own, and the console, until Ctrl-C."""
     connection: Connection = context.obj
+    texts = [read_app(file) for file in apps or ()]
     overrides = {"LOCKSTEP_SERVER__PORT": str(port)}
     if executor is not None:
         overrides["LOCKSTEP_PROCESSOR__EXECUTOR"] = executor
@@ -56,39 +60,39 @@ def run(
             clock=SystemClock(),
             tail=tail,
         )
-        asyncio.run(_run(connection.directory, apps or [], overrides, console_port, tail))
+        work = _run(connection.directory, texts, overrides, console_port, tail)
+        asyncio.run(until_signalled(work, lambda: console.print("stopping")))
 
 
 async def _run(
-    directory: Path, apps: list[Path], overrides: dict[str, str], console_port: int, tail: LogTail
+    directory: Path, texts: list[str], overrides: dict[str, str], console_port: int, tail: LogTail
 ) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    """Until cancelled, or until the services end by themselves."""
     async with running_suite(directory, overrides=overrides, tail=tail) as suite:
         async with Client(suite.addresses) as client:
-            for file in apps:
-                answer = await client.deploy(file.read_text())
+            for text in texts:
+                answer = await client.deploy(text)
                 console.print(f"deployed {answer['app']}")
-        pages = await _console(directory, suite, console_port)
-        shown = suite.addresses.presenter if pages is None else pages.url
-        console.print(f"Lockstep is up: {shown}  (Ctrl-C stops it)")
-        await stop.wait()
-        console.print("stopping")
-        if pages is not None:
-            await pages.stop()
+        pages = _console(directory, suite, console_port)
+        try:
+            if pages is not None:
+                pages.start()
+                async with asking_session(suite.addresses.tls) as session:
+                    await pages.ready(session)
+            shown = suite.addresses.presenter if pages is None else pages.url
+            console.print(f"Lockstep is up: {shown}  (Ctrl-C stops it)")
+            await suite.ended.wait()
+        finally:
+            if pages is not None:
+                await pages.stop()
+    raise LockstepError("the services have ended")
 
 
-async def _console(directory: Path, suite: Suite, port: int) -> ServiceProcess | None:
-    """The console in a process of its own; None where it is not installed."""
+def _console(directory: Path, suite: Suite, port: int) -> ServiceProcess | None:
+    """The console, to be a process of its own; None where it is not installed."""
     if not has_console():
         return None
-    pages = ServiceProcess(
+    return ServiceProcess(
         "console", "console", where_they_are(suite.addresses), directory / "console.log",
         port or free_port(), scheme=scheme_of(suite.settings),
     )  # fmt: skip
-    pages.start()
-    async with asking_session(suite.addresses.tls) as session:
-        await pages.ready(session)
-    return pages

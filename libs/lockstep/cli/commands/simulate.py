@@ -17,6 +17,7 @@ from lockstep.cli.client import Client, with_client
 from lockstep.cli.commands.asking import addresses_of
 from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.feeding import fetching, sending, stream_of
+from lockstep.cli.log_lines import harmless
 from lockstep.cli.output import Exit, console, counted, errors, print_json, reported
 from lockstep.clock import Randomness, SeededRandomness, SystemClock, SystemRandomness
 from lockstep.simulating import (
@@ -157,8 +158,9 @@ async def _run(
 async def _told(simulation: Simulation, clock: SystemClock, *, quiet: bool) -> None:
     """A line for each feed, while it runs; on a terminal alone."""
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"),
-        TimeElapsedColumn(), console=console, disable=quiet or not console.is_terminal,
+        TextColumn("{task.description}"), BarColumn(),
+        TextColumn("{task.fields[told]}", markup=False), TimeElapsedColumn(),
+        console=console, disable=quiet or not console.is_terminal,
     ) as bar:  # fmt: skip
         tasks: list[TaskID] = [
             bar.add_task(one.stream, total=one.total, told="") for one in simulation.figures()
@@ -174,7 +176,7 @@ async def _told(simulation: Simulation, clock: SystemClock, *, quiet: bool) -> N
 def _update(bar: Progress, tasks: list[TaskID], figures: list[Figures]) -> None:
     for task, one in zip(tasks, figures, strict=True):
         told = f"{one.sent} sent, {one.refused} refused, {one.waiting} waiting {one.trouble}"
-        bar.update(task, completed=one.sent + one.refused, told=told.strip())
+        bar.update(task, completed=one.sent + one.refused, told=harmless(told.strip()))
 
 
 def _show(figures: list[Figures], *, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -15,7 +14,7 @@ from typing import Annotated, Final
 
 import typer
 
-from lockstep.cli.addresses import ADDRESSES_FILE
+from lockstep.cli.addresses import ADDRESSES_FILE, suite_process
 from lockstep.cli.commands.options import Connection
 from lockstep.cli.output import Exit, console, fail
 from lockstep.cli.processes import (
@@ -26,6 +25,7 @@ from lockstep.cli.processes import (
     has_console,
     running_processes,
 )
+from lockstep.cli.stopping import until_signalled
 from lockstep.cli.watching import keep_running
 from lockstep.clock import SystemClock
 from lockstep.events import LockstepError
@@ -57,7 +57,6 @@ def up(
     if _pid(directory) is not None:
         fail(f"a suite is running in {directory}", Exit.USAGE, hint="`lockstep down` stops it")
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / ADDRESSES_FILE).unlink(missing_ok=True)
     copies = {
         "coordinator": coordinators,
         "processor": processors,
@@ -106,11 +105,15 @@ def down(context: typer.Context) -> None:
 
 
 def _wait_for_addresses(directory: Path, child: subprocess.Popen[bytes], log: Path) -> None:
+    """Those of this child: a suite that runs in the folder has left some, too."""
     clock = SystemClock()
     give_up_ms = clock.monotonic_ms() + 2 * READY_TIMEOUT_MS
-    while not (directory / ADDRESSES_FILE).exists():
+    while suite_process(directory) != child.pid:
         if child.poll() is not None or clock.monotonic_ms() > give_up_ms:
-            (directory / PID_FILE).unlink(missing_ok=True)
+            if child.poll() is None:
+                child.terminate()  # `lockstep down` waits for its end
+            else:
+                (directory / PID_FILE).unlink(missing_ok=True)
             why = log.read_text(errors="replace").strip().rpartition("\n")[2]
             fail(f"the suite did not come up: {why}", Exit.UNAVAILABLE, hint=f"see {log}")
         asyncio.run(clock.sleep_ms(POLL_MS))
@@ -149,27 +152,16 @@ def ports_of(plan: Sequence[tuple[str, str]]) -> dict[str, int]:
 
 
 async def _supervise(directory: Path, copies: Mapping[str, int]) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
     plan = plan_of(copies)
     async with running_processes(directory, plan=plan, ports=ports_of(plan)) as suite:
-        watching = asyncio.create_task(
-            keep_running(suite.processes.values(), SystemClock(), get_logger())
-        )
-        try:
-            await stop.wait()
-        finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watching
+        await keep_running(suite.processes.values(), SystemClock(), get_logger())
 
 
 def _main(directory: Path, copies: Mapping[str, int]) -> int:
     """What went wrong becomes the log's last line, for `up` to tell."""
     try:
-        asyncio.run(_supervise(directory, copies))
+        work = _supervise(directory, copies)
+        asyncio.run(until_signalled(work, lambda: get_logger().info("stopping")))
     except LockstepError as error:
         sys.stderr.write(f"{error}\n")
         return int(Exit.UNAVAILABLE)

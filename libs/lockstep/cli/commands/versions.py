@@ -13,6 +13,7 @@ import typer
 from lockstep.cli.caller import Caller
 from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AppName, AsJson
+from lockstep.cli.log_lines import harmless
 from lockstep.cli.output import SHOWN_VERSION, Exit, console, fail, print_json, show
 from lockstep.cli.times import shown_ms
 
@@ -85,7 +86,9 @@ def _show_text(one: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(one)
     else:
-        typer.echo(one["text"], nl=not one["text"].endswith("\n"))
+        # A file gets every character: it may be deployed again.
+        text = harmless(one["text"]) if console.is_terminal else one["text"]
+        typer.echo(text, nl=not text.endswith("\n"))
 
 
 def _deploy(suite: Caller, one: Mapping[str, Any], *, as_json: bool) -> None:

@@ -1,0 +1,92 @@
+"""What a replay reads out of a file, and what its batches are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.cli.replay import ReplayFile, ReplayFileError
+
+COLUMNS = [("phone", "string"), ("zip", "string"), ("n", "long"), ("x", "double")]
+TEXT = "phone,zip,n,x,at\n+49891,01234,9007199254740993,1,2\n2013-01-01T05:15:00,,,,1\n"
+
+
+def _rows(path: Path, time_column: str | None = None, columns: Any = COLUMNS) -> list[Any]:
+    source = ReplayFile.open(path, time_column, columns)
+    return [row for _, _, rows in source.batches(1) for row in rows]
+
+
+def _written(tmp_path: Path, name: str, text: str | bytes) -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_a_csv_is_read_with_the_types_of_the_stream(tmp_path: Path) -> None:
+    """Text keeps its zeros, its sign and its form; other columns are read as they look."""
+    first, second = _rows(_written(tmp_path, "f.csv", TEXT))
+    assert first == {"phone": "+49891", "zip": "01234", "n": 2**53 + 1, "x": 1.0, "at": 2}
+    assert (second["phone"], second["n"]) == ("2013-01-01T05:15:00", None)
+
+
+def test_text_of_ndjson_is_no_time(tmp_path: Path) -> None:
+    """Whatever it looks like; attributes that the file does not have are not made up."""
+    path = _written(tmp_path, "f.ndjson", '{"phone": "2013-01-01T05:15:00", "n": 1}\n')
+    assert _rows(path) == [{"phone": "2013-01-01T05:15:00", "n": 1}]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ("2013-01-01T00:00:02Z", "2013-01-01T00:00:01.5Z"),
+        ("2013-01-01 00:00:02", "2013-01-01 00:00:01.5"),
+        ("1356998402000", "1356998401500"),
+    ],
+)
+def test_text_of_the_stream_may_be_the_time(tmp_path: Path, times: tuple[str, str]) -> None:
+    """Rows are ordered by what it says, and carry it as it is."""
+    path = _written(tmp_path, "f.csv", "at\n" + "\n".join(times))
+    late, early = times
+    assert _rows(path, "at", [("at", "string")]) == [
+        {"at": early, "_timestamp": 1_356_998_401_500},
+        {"at": late, "_timestamp": 1_356_998_402_000},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("f.csv", "phone\nM\xfcnchen\n"),
+        ("f.csv", "other\nM\xfcnchen\n"),
+        ("f.csv", "M\xfcnchen\n1\n"),
+        ("f.ndjson", '{"phone": "M\xfcnchen"}\n'),
+        ("f.csv", "n\nmany\n"),
+        ("f.ndjson", '{"phone": 12}\n'),
+        ("f.txt", "x"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str, content: str) -> None:
+    """Before anything is sent: no UTF-8, no value of the type, no known format."""
+    with pytest.raises(ReplayFileError, match=name):
+        ReplayFile.open(_written(tmp_path, name, content.encode("latin-1")), None, COLUMNS)
+
+
+def test_a_column_that_says_no_times_is_refused(tmp_path: Path) -> None:
+    """With what it should say."""
+    with pytest.raises(ReplayFileError, match="neither epoch milliseconds nor a timestamp"):
+        ReplayFile.open(_written(tmp_path, "f.csv", "zip\nx\n"), "zip", COLUMNS)
+
+
+def test_a_batch_is_named_by_all_that_says_what_is_in_it(tmp_path: Path) -> None:
+    """The same again has the same name, everything else another one."""
+    path = _written(tmp_path, "f.csv", TEXT)
+    source, by_time = ReplayFile.open(path, None), ReplayFile.open(path, "at")
+    keys = [
+        source.key("A", 10, 0), source.key("B", 10, 0), source.key("A", 5, 0),
+        source.key("A", 10, 10), by_time.key("A", 10, 0),
+    ]  # fmt: skip
+    assert len(set(keys)) == len(keys)
+    assert ReplayFile.open(path, None).key("A", 10, 0) == keys[0]
+    assert max(map(len, keys)) <= 200

@@ -1,0 +1,146 @@
+"""Signals end what runs in good order, also while it starts; and what has ended is not waited
+for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.cli import suite
+from lockstep.cli.commands import run
+from lockstep.cli.stopping import STOP_SIGNALS, until_signalled
+from lockstep.cli.suite import GIVEN_BY
+from lockstep.events import LockstepError
+from lockstep.frame import Running
+from lockstep.telemetry import LogTail
+from tests.unit.cli.conftest import Lockstep
+
+APP = "define stream A (v int); from A select v insert into B;"
+PATIENCE_S = 60
+
+
+class Work:
+    """Waits for ever; cleaning up takes a while."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.cleaning = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.is_clean = False
+
+    async def __call__(self) -> None:
+        """Until cancelled."""
+        self.began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cleaning.set()
+            await self.may_end.wait()
+            self.is_clean = True
+
+
+@pytest.mark.parametrize("number", STOP_SIGNALS)
+async def test_a_signal_ends_it_and_a_second_one_does_not_disturb(number: signal.Signals) -> None:
+    """It cleans up in peace."""
+    work, told = Work(), []
+    async with asyncio.timeout(PATIENCE_S):
+        running = asyncio.create_task(until_signalled(work(), lambda: told.append("stopping")))
+        await work.began.wait()
+        os.kill(os.getpid(), number)
+        await work.cleaning.wait()
+        os.kill(os.getpid(), number)
+        await asyncio.sleep(0)
+        work.may_end.set()
+        await running
+    assert work.is_clean
+    assert told == ["stopping"]
+
+
+async def test_what_goes_wrong_comes_out() -> None:
+    """As it would without signals."""
+
+    async def broken() -> None:
+        raise LockstepError("broken")
+
+    with pytest.raises(LockstepError, match="broken"):
+        await until_signalled(broken(), lambda: None)
+
+
+@pytest.fixture
+def without_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their addresses are given, and nobody asks there; no console."""
+    for key in GIVEN_BY.values():
+        monkeypatch.setenv(key, "redis://127.0.0.1:1/0" if "LEADER" in key else "nats://a:b@c/d")
+    monkeypatch.setattr(run, "has_console", lambda: False)
+
+
+def _served(monkeypatch: pytest.MonkeyPatch, serve: Callable[..., Any]) -> None:
+    monkeypatch.setattr(suite, "run_together", serve)
+
+
+async def _run(directory: Path) -> None:
+    overrides = {"LOCKSTEP_PROCESSOR__EXECUTOR": "reference"}
+    await run._run(directory, [], overrides, 0, LogTail(max_lines=1, max_bytes=1))
+
+
+@pytest.mark.usefixtures("without_servers")
+async def test_services_that_end_end_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With what they say, and without anybody's having asked."""
+
+    async def gives_up(*_: Any, on_ready: Callable[[Running], None], **__: Any) -> None:
+        on_ready(Running("http://127.0.0.1:9", {}))
+        raise LockstepError("node 'a' is taken by another process")
+
+    _served(monkeypatch, gives_up)
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(LockstepError, match="is taken"):
+            await _run(tmp_path)
+
+
+@pytest.mark.usefixtures("without_servers")
+async def test_services_that_cannot_start_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A signal while they wait for a server that does not come ends the command."""
+    waiting = asyncio.Event()
+
+    async def waits(*_: Any, **__: Any) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    _served(monkeypatch, waits)
+    async with asyncio.timeout(PATIENCE_S):
+        running = asyncio.create_task(until_signalled(_run(tmp_path), lambda: None))
+        await waiting.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+
+
+def test_apps_are_read_before_anything_starts(
+    lockstep: Lockstep, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without the tests behind them; a folder, and what is no text, is refused."""
+    seen: list[list[str]] = []
+
+    async def started(_: Path, texts: list[str], *__: Any) -> None:
+        seen.append(texts)
+
+    monkeypatch.setattr(run, "_run", started)
+    monkeypatch.setattr(run, "configure_logging", lambda **_: None)
+    good, latin = tmp_path / "good.siddhi", tmp_path / "latin.siddhi"
+    good.write_text(f"{APP}\n\n--- test: one\nA - 1\n")
+    latin.write_bytes(b"-- M\xfcnchen")
+    command = ("--directory", tmp_path, "run")
+    assert lockstep(*command, tmp_path).exit_code == 2
+    assert lockstep(*command, good, latin).exit_code == 2
+    assert seen == []
+    assert lockstep(*command, good).exit_code == 0
+    assert [text.strip() for texts in seen for text in texts] == [APP]
