@@ -158,6 +158,27 @@ async def test_a_change_that_deploys_no_text_notes_nothing(store: Store, app: st
     assert await numbers(store, app) == [1]
 
 
+@pytest.mark.parametrize("app", [".", "..", "...", "../x", "%2E"])
+async def test_no_name_leads_out_of_its_folder(tmp_path: Path, app: str) -> None:
+    """What an app is called can be anything: what is put and purged is its own alone."""
+    store = FileStore(tmp_path)
+    await store.deployments.put_drained("node", drained=True, epoch=7)
+    await put(store, ["other"], "other")
+    before = sorted(tmp_path.rglob("*"))
+    await put(store, ["a", "b"], app)
+    assert await numbers(store, app) == [2, 1]
+    assert await store.versions.text(app, 2) == "b"
+    added = {path.parent for path in set(tmp_path.rglob("*")) - set(before) if path.is_file()}
+    versions = tmp_path / "deployments" / "versions"
+    assert {path.parent for path in added} == {tmp_path / "deployments", versions}
+    assert await store.deployments.remove(app, epoch=7, purge=True) == Written()
+    assert await numbers(store, app) == []
+    assert set(before) <= set(tmp_path.rglob("*"))
+    assert isinstance(await store.deployments.put_drained("node", drained=False, epoch=3), Stale)
+    assert await store.deployments.drained() == ["node"]
+    assert await numbers(store, "other") == [1]
+
+
 async def test_files_of_an_earlier_release_begin_with_what_is_deployed(tmp_path: Path) -> None:
     """The text that the first upgrade replaces is the first version."""
     store = FileStore(tmp_path)

@@ -36,6 +36,7 @@ from tests.s3.server import BUCKET
 
 FETCHED: Final = 500
 LETTERS: Final = 10_000
+LETTERS_BYTES: Final = 1_000_000_000
 KEPT: Final = (Delivery.EXACTLY_ONCE, Delivery.IDENTIFIED, Delivery.AT_LEAST_ONCE)
 """Nothing is lost."""
 
@@ -110,7 +111,9 @@ async def letters(world: World) -> tuple[Counter[str], Counter[str], Counter[str
     unreadable: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     given_up: Counter[str] = Counter()
-    for stored in await world.bus.dead_letters.read(APP, max_records=LETTERS):
+    for stored in await world.bus.dead_letters.read(
+        APP, max_records=LETTERS, max_bytes=LETTERS_BYTES
+    ):
         letter = stored.letter
         if not letter.origin.startswith("publisher/"):
             unreadable[letter.stream] += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from lockstep.events import (
     ClaimRecord,
@@ -197,6 +197,10 @@ class StoredDeadLetter:
     letter: DeadLetter
 
 
+LETTERS_BYTES: Final = 8_388_608
+"""Of dead letters that are read at once: each may have as many as the carrier takes."""
+
+
 class DeadLetters(Protocol):
     """Durable dead letters of all apps."""
 
@@ -205,9 +209,16 @@ class DeadLetters(Protocol):
         that is too large the beginning is kept: what was refused never disappears."""
 
     async def read(
-        self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100
+        self,
+        app: str,
+        stream: str | None = None,
+        *,
+        after: int = 0,
+        max_records: int = 100,
+        max_bytes: int = LETTERS_BYTES,
     ) -> Sequence[StoredDeadLetter]:
-        """Letters of an app (of one stream), oldest first."""
+        """Letters of an app (of one stream), oldest first, until they have more than `max_bytes`.
+        So there may be more behind them, however few they are: only an empty answer is the end."""
 
     async def remove(self, sequences: Sequence[int]) -> int:
         """Deletes letters; gives how many were there."""

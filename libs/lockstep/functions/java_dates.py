@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from lockstep.functions.linear_regex import Pattern
 from lockstep.operators.errors import EventError
 
 MONTHS = (
@@ -165,7 +166,11 @@ def _word(moment: datetime, letter: str, width: int) -> str | None:
 
 
 class DateFormat:
-    """A pattern, ready for both directions. Raises EventError for letters that mean nothing."""
+    """A pattern, ready for both directions. Raises EventError for letters that mean nothing.
+
+    A text is read once from left to right, so no pattern takes long on any text. Where only what
+    follows says where a field ends (`d1d`), a regular expression that cannot run away finds it.
+    """
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -200,19 +205,23 @@ class DateFormat:
             reading.take(letter, width, found)
         return reading.timestamp_ms()
 
-    def _reader(self) -> tuple[re.Pattern[str], tuple[list[str], list[int]]]:
+    def _reader(self) -> tuple[re.Pattern[str] | Pattern, tuple[list[str], list[int]]]:
+        pairs = list(zip(self._tokens, [*self._tokens[1:], None], strict=True))
+        is_clear = all(_ends_clearly(token, following) for token, following in pairs if token[0])
         parts: list[str] = []
         letters: list[str] = []
         widths: list[int] = []
-        for index, (letter, width, literal) in enumerate(self._tokens):
+        for (letter, width, literal), following in pairs:
             if not letter:
                 parts.append(re.escape(literal))
                 continue
-            following = self._tokens[index + 1] if index + 1 < len(self._tokens) else None
             letters.append(letter)
             widths.append(width)
-            parts.append(_pattern_of(letter, width, _is_number(following)))
-        return re.compile("".join(parts), re.IGNORECASE), (letters, widths)
+            parts.append(_pattern_of(letter, width, _is_number(following), keeps=is_clear))
+        regex = "".join(parts)
+        if is_clear:
+            return re.compile(regex, re.IGNORECASE), (letters, widths)
+        return Pattern(regex, re.IGNORECASE | re.ASCII), (letters, widths)
 
 
 _Token = tuple[str, int, str]
@@ -243,18 +252,34 @@ def _is_number(token: _Token | None) -> bool:
     return letter in _NUMERIC and not (letter in "ML" and width > 2)
 
 
-def _pattern_of(letter: str, width: int, before_number: bool) -> str:
+def _ends_clearly(token: _Token, following: _Token | None) -> bool:
+    """Whether a field ends where it cannot go on, whatever follows. Then a reader never has to go
+    back and try again with a shorter one."""
+    begins = "" if following is None else following[2][:1]
+    if _is_number(token):
+        return not begins.isdecimal()
+    if token[0] not in "zZX":
+        return not begins.isalpha()
+    return following is None or (bool(begins) and not (begins.isalnum() or begins in ":/_+-"))
+
+
+def _pattern_of(letter: str, width: int, before_number: bool, *, keeps: bool) -> str:
+    """`keeps`: what a field has taken it never gives back."""
+    plus = "+" if keeps else ""
     if _is_number((letter, width, "")):
-        return rf"\s*([+-]?\d{{{width}}})" if before_number else r"\s*([+-]?\d+)"
+        digits = rf"\d{{{width}}}" if before_number else rf"\d+{plus}"
+        return rf"\s*{plus}([+-]?{plus}{digits})"
     if letter in "ML":
-        return "(" + "|".join(f"{name}|{name[:3]}" for name in MONTHS) + ")"
-    if letter == "E":
-        return "(" + "|".join(f"{name}|{name[:3]}" for name in DAYS) + ")"
-    if letter == "a":
-        return "(AM|PM)"
-    if letter == "G":
-        return "(AD|BC)"
-    return r"((?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:/[A-Za-z_/]+)?)"
+        words = "|".join(f"{name}|{name[:3]}" for name in MONTHS)
+    elif letter == "E":
+        words = "|".join(f"{name}|{name[:3]}" for name in DAYS)
+    elif letter == "a":
+        words = "AM|PM"
+    elif letter == "G":
+        words = "AD|BC"
+    else:
+        words = r"(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:/[A-Za-z_/]+)?"
+    return f"((?>{words}))" if keeps else f"({words})"
 
 
 class _Reading:

@@ -89,8 +89,11 @@ def _node(code: Any, argument: Any, length: int) -> tuple[float, float]:
 
 def _repeated(argument: Any, length: int) -> tuple[float, float]:
     least, most, body = argument
-    # What takes at least one character can be repeated as often as there are characters.
-    times = min(int(most), length) if int(most) != int(op.MAXREPEAT) else length
+    # What takes at least one character can be repeated as often as there are characters. What may
+    # be empty is repeated `least` times, too, where no character is left.
+    times = length + int(least) if _width(body) == 0 else length
+    if int(most) != int(op.MAXREPEAT):
+        times = min(int(most), times)
     ways, steps = _sequence(body, length)
     if ways <= 1.0:
         return float(max(times - least, 0) + 1), steps * (times + 1)

@@ -6,9 +6,10 @@ did not take goes to that sink again, by the publisher that delivers the app.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from aiohttp import web
@@ -41,6 +42,9 @@ class Selection(msgspec.Struct, forbid_unknown_fields=True):
     until_ms: int | None = None
     stream: str | None = None
 
+    def __post_init__(self) -> None:
+        self.sequences = sorted(set(self.sequences or ()))
+
     @property
     def is_empty(self) -> bool:
         """Nothing is given: nobody means everything by that."""
@@ -49,24 +53,35 @@ class Selection(msgspec.Struct, forbid_unknown_fields=True):
 
     def has(self, one: StoredDeadLetter) -> bool:
         """Whether a letter of the right stream is meant."""
-        clock_ms = one.letter.clock_ms
+        clock_ms, after = one.letter.clock_ms, one.sequence - 1
         return (
-            (not self.sequences or one.sequence in self.sequences)
-            and (self.last is None or one.sequence <= self.last)
+            after >= self.beginning
+            and self.following(after) == after
             and (self.since_ms is None or clock_ms >= self.since_ms)
             and (self.until_ms is None or clock_ms <= self.until_ms)
         )
 
     @property
-    def after(self) -> int:
+    def beginning(self) -> int:
         """Letters up to this number are none of it."""
-        starts = [one for one in (self.first, min(self.sequences or [0]) or None) if one]
-        return max(starts, default=1) - 1
+        return max((self.first or 1) - 1, 0)
 
-    def ends_before(self, sequence: int) -> bool:
-        """No letter from this number on is meant."""
-        ends = [one for one in (self.last, max(self.sequences or [0]) or None) if one]
-        return bool(ends) and sequence > min(ends)
+    def following(self, sequence: int) -> int | None:
+        """The number up to which no letter behind this one is meant; None when none is at all."""
+        if self.sequences:
+            place = bisect_right(self.sequences, sequence)
+            sequence = self.sequences[place] - 1 if place < len(self.sequences) else MAX_NUMBER
+        is_last = sequence >= (MAX_NUMBER if self.last is None else self.last)
+        return None if is_last else sequence
+
+    def most(self, after: int, limit: int) -> int:
+        """So many letters behind that one are worth reading at once to find `limit` of it."""
+        if self.sequences:
+            return 1
+        if self.since_ms is not None or self.until_ms is not None:
+            return PAGE_LETTERS
+        rest = limit if self.last is None else self.last - after
+        return min(limit, rest, PAGE_LETTERS)
 
 
 class ErrorStore:
@@ -91,71 +106,63 @@ class ErrorStore:
             until_ms=number(request, "until_ms"),
             stream=request.query.get("stream"),
         )
-        found = await self._find(app, selection, min(limit, MAX_LETTERS))
-        body = [
-            {
-                "sequence": one.sequence,
-                "stream": one.letter.stream,
-                "reason": one.letter.reason,
-                "payload": one.letter.payload[:SHOWN_PAYLOAD_BYTES].decode(errors="replace"),
-                "content_type": one.letter.content_type,
-                "clock_ms": one.letter.clock_ms,
-                "origin": one.letter.origin,
-                "position": one.letter.position,
-            }
-            for one in found
-        ]
+        body = []
+        async for page in self._found(app, selection, min(limit, MAX_LETTERS)):
+            body += [_shown(one) for one in page]
         return web.json_response({"app": app, "errors": body})
 
     async def _replay(self, request: web.Request) -> web.Response:
-        app = request.match_info["app"]
-        found = await self._selected(request)
-        outputs = [one for one in found if one.letter.origin.startswith(OUTPUTS)]
-        sent, refused = await self._send_all_in(app, [one for one in found if one not in outputs])
-        await self._bus.dead_letters.remove(sent)
-        again = await self._send_out(app, [one.sequence for one in outputs])
-        refused |= again.refused
+        app, selection = request.match_info["app"], await _selected(request)
+        replayed: list[int] = []
+        refused: dict[int, str] = {}
+        found = 0
+        async for page in self._found(app, selection, MAX_LETTERS):
+            found += len(page)
+            outputs = [one.sequence for one in page if one.letter.origin.startswith(OUTPUTS)]
+            inputs = [one for one in page if not one.letter.origin.startswith(OUTPUTS)]
+            sent, why = await self._send_all_in(app, inputs)
+            await self._bus.dead_letters.remove(sent)
+            again = await self._send_out(app, outputs)
+            replayed += [*sent, *again.delivered]
+            refused |= why | again.refused
         body = {
             "app": app,
-            "replayed": sorted([*sent, *again.delivered]),
+            "replayed": sorted(replayed),
             "refused": {str(number): why for number, why in refused.items()},
-            "more": len(found) == MAX_LETTERS,
+            "more": found == MAX_LETTERS,
         }
         return web.json_response(body)
 
     async def _purge(self, request: web.Request) -> web.Response:
-        found = await self._selected(request)
-        removed = await self._bus.dead_letters.remove([one.sequence for one in found])
-        body = {
-            "app": request.match_info["app"],
-            "removed": removed,
-            "more": len(found) == MAX_LETTERS,
-        }
-        return web.json_response(body)
+        app, selection = request.match_info["app"], await _selected(request)
+        found: list[int] = []
+        async for page in self._found(app, selection, MAX_LETTERS):
+            found += [one.sequence for one in page]
+        removed = await self._bus.dead_letters.remove(found)
+        return web.json_response(
+            {"app": app, "removed": removed, "more": len(found) == MAX_LETTERS}
+        )
 
-    async def _selected(self, request: web.Request) -> Sequence[StoredDeadLetter]:
-        selection: Selection = await read_body(request, Selection)
-        if selection.is_empty:
-            raise Problem(
-                HTTPStatus.BAD_REQUEST, "which letters?",
-                hint="give sequences, first, last, since_ms, until_ms or stream",
-            )  # fmt: skip
-        return await self._find(request.match_info["app"], selection, MAX_LETTERS)
-
-    async def _find(self, app: str, selection: Selection, limit: int) -> list[StoredDeadLetter]:
-        found: list[StoredDeadLetter] = []
-        after = selection.after
-        while len(found) < limit:
+    async def _found(
+        self, app: str, selection: Selection, limit: int
+    ) -> AsyncIterator[list[StoredDeadLetter]]:
+        """What is meant, at most `limit` letters, oldest first. A page at a time, as each letter
+        may have megabytes. Problem 404 when there is none and nobody knows the app."""
+        left = limit
+        after = selection.following(selection.beginning)
+        while left and after is not None:
             page = await self._bus.dead_letters.read(
-                app, selection.stream, after=after, max_records=PAGE_LETTERS
+                app, selection.stream, after=after, max_records=selection.most(after, left)
             )
-            found += [one for one in page if selection.has(one)]
-            if len(page) < PAGE_LETTERS or selection.ends_before(page[-1].sequence + 1):
+            if not page:
                 break
-            after = page[-1].sequence
-        if not found and await self._desired.known(app) is None:
+            found = [one for one in page if selection.has(one)][:left]
+            left -= len(found)
+            after = selection.following(page[-1].sequence)
+            if found:
+                yield found
+        if left == limit and await self._desired.known(app) is None:
             raise unknown(app)
-        return found[:limit]
 
     async def _send_all_in(
         self, app: str, letters: Sequence[StoredDeadLetter]
@@ -203,6 +210,31 @@ class ErrorStore:
                 retry_after_ms=1_000,
             ) from error  # fmt: skip
         return from_json(raw, Redelivered)
+
+
+async def _selected(request: web.Request) -> Selection:
+    """What the body says; Problem 400."""
+    selection: Selection = await read_body(request, Selection)
+    if selection.is_empty:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST, "which letters?",
+            hint="give sequences, first, last, since_ms, until_ms or stream",
+        )  # fmt: skip
+    return selection
+
+
+def _shown(one: StoredDeadLetter) -> dict[str, Any]:
+    """For people: the beginning of what was refused."""
+    return {
+        "sequence": one.sequence,
+        "stream": one.letter.stream,
+        "reason": one.letter.reason,
+        "payload": one.letter.payload[:SHOWN_PAYLOAD_BYTES].decode(errors="replace"),
+        "content_type": one.letter.content_type,
+        "clock_ms": one.letter.clock_ms,
+        "origin": one.letter.origin,
+        "position": one.letter.position,
+    }
 
 
 def number(request: web.Request, name: str) -> int | None:

@@ -89,6 +89,24 @@ async def test_of_a_dead_letter_that_is_too_large_the_beginning_is_kept(world: W
     )
 
 
+async def test_dead_letters_are_read_until_they_have_so_many_bytes(world: World) -> None:
+    """Few letters do not mean that there are no more: an empty answer does."""
+    app, payload = _app(), b"x" * 1_000
+    letters = world.bus.dead_letters
+    stored = [await letters.append(_letter(app, "S", payload)) for _ in range(5)]
+    other = world.other.dead_letters
+
+    async def read(max_bytes: int, after: int = 0) -> list[int]:
+        return [one.sequence for one in await other.read(app, after=after, max_bytes=max_bytes)]
+
+    assert await read(0) == stored[:1]
+    assert await read(1_500) == stored[:2]
+    assert await read(1_500, stored[1]) == stored[2:4]
+    assert await read(1_500, stored[3]) == stored[4:]
+    assert await read(1_500, stored[4]) == []
+    assert await read(100_000) == stored
+
+
 async def test_ingress_keeps_a_message_until_it_is_acknowledged(world: World) -> None:
     """Unacknowledged, it comes again after a time, with the same id; acknowledged, never."""
     app = _app()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lockstep.functions.java_regex import RegexError, compile_pattern, replace, split
+from lockstep.functions.linear_regex import FEW_STEPS
+from lockstep.functions.regex_trees import costs, parsed
+from lockstep.operators.limits import LimitError
 
 
 @pytest.mark.parametrize(
@@ -85,3 +90,12 @@ def test_broken_replacements(replacement: str) -> None:
 def test_split(pattern: str, text: str, pieces: list[str]) -> None:
     """Empty pieces at the end are dropped."""
     assert split(pattern, text) == pieces
+
+
+@pytest.mark.parametrize("pattern", ["(a?){40}b", "(a?){40,50}b", "((a?){7}){7}b", "(a?){40,}b"])
+def test_what_may_be_empty_is_repeated_as_often_as_it_must(pattern: str) -> None:
+    """However short the text is: Python's engine would try for seconds on six characters."""
+    assert costs(parsed(pattern, re.ASCII), 8).steps > FEW_STEPS
+    assert not compile_pattern(pattern).finds("aaaaaa")
+    with pytest.raises(LimitError, match="could take more than"):
+        compile_pattern(pattern).search("aaaaaa")

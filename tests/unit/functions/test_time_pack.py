@@ -122,11 +122,27 @@ def test_formats(pattern: str, text: str) -> None:
         ("yyyy-MM-dd HH:mm z", "2014-11-11 13:23 GMT+02:00", 1415704980000),
         ("yyyy-MM-dd hh:mm a", "2014-11-11 12:00 AM", 1415664000000),
         ("HH", "25", 90000000),
+        ("d1M", "1112", 2678400000 + 10 * 86400000),
+        ("yyyy-MM-ddX'T'HH", "2014-11-11ZT13", 1415710800000),
+        ("yyyy-MM-dd z/HH", "2014-11-11 UTC/13", 1415710800000),
+        ("MMM'ch' yyyy", "March 1970", 5097600000),
+        ("ddMMMyyyy", "11November2014", 1415664000000),
     ],
 )
 def test_parses(pattern: str, text: str, expected_ms: int) -> None:
-    """Lenient: numbers roll over, what follows is ignored."""
+    """Lenient: numbers roll over, what follows is ignored; what a field gives back to a text that
+    follows it, too."""
     assert date_format(pattern).parse(text) == expected_ms
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [("d1" * 40 + "'!'", "1" * 200), (",".join(["MMM"] * 60) + "!", ",".join(["May"] * 60))],
+)
+def test_no_text_keeps_a_format_busy(pattern: str, text: str) -> None:
+    """There are more ways to read it than could be tried: each is refused at once."""
+    with pytest.raises(EventError, match="is no date of the form"):
+        date_format(pattern).parse(text)
 
 
 def test_formats_read_what_they_write() -> None:

@@ -86,6 +86,8 @@ def test_equal_definitions_may_coincide() -> None:
         ("@app:playback(speed='2') define stream S (a int);", ("knows no 'speed'",)),
         ("@app:name('a') @app:name('b') define stream S (a int);", ("stands twice",)),
         ("@app:name('') define stream S (a int);", ("is empty",)),
+        ("@app:name('.') define stream S (a int);", ("cannot be '.'", "an address")),
+        ("@app:name(' .. ') define stream S (a int);", ("cannot be '..'", "an address")),
         ("@app:compat('siddhi-3') define stream S (a int);", ("knows no 'siddhi-3'",)),
         ("@app:aggTimeZone('Mars') define stream S (a int);", ("no time zone", "Europe/Berlin")),
         ("@app:aggTimeZone define stream S (a int);", ("is empty",)),

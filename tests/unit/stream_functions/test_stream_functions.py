@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
+from lockstep.events import AttributeType, Event, StreamSchema
+from lockstep.operators.contract import StreamEvent
 from lockstep.siddhiql import SiddhiQLError
+from lockstep.siddhiql.catalogue import Argument
+from lockstep.stream_functions.call import StreamCall
+from lockstep.stream_functions.deduplicate.meaning import Deduplicate
 from lockstep.testing import VirtualApp
+from tests.unit.operators.plain_context import PlainContext
 
 
 def rows(text: str, events: list[list[Any]], *, cut: int | None = None) -> list[tuple[Any, ...]]:
@@ -103,6 +109,64 @@ def test_deduplicate(cut: int | None) -> None:
         app.send("S", ["a", time], timestamp_ms=time)
     passed += app.stream("O")
     assert [event.data[1] for event in passed] == [1000, 2999]
+
+
+AHEAD_MS = 10**12
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        # One event with a timestamp ahead: neither its key nor another one is lost.
+        (
+            [("f", AHEAD_MS), ("k", 2000), ("k", 2500), ("k", 5000), ("f", 5000), ("f", 5500)],
+            [("f", AHEAD_MS), ("k", 2000), ("k", 5000), ("f", 5000)],
+        ),
+        # A late event does not hide behind a newer one of another key.
+        (
+            [("a", 10_000), ("late", 1000), ("late", 11_000)],
+            [("a", 10_000), ("late", 1000), ("late", 11_000)],
+        ),
+        # Late by up to t is a duplicate; by more than that it is none.
+        ([("k", 9000), ("k", 8000), ("k", 7999)], [("k", 9000), ("k", 7999)]),
+        # What passed with several timestamps is forgotten by the last of them.
+        (
+            [("k", 9000), ("k", 5000), ("x", 10_001), ("k", 9500), ("k", 10_001)],
+            [("k", 9000), ("k", 5000), ("x", 10_001), ("k", 9500)],
+        ),
+    ],
+)
+def test_deduplicate_when_timestamps_fall(
+    executor: str, sent: list[tuple[str, int]], expected: list[tuple[str, int]]
+) -> None:
+    """Whole and restored before each event."""
+    text = DEDUPLICATE.replace("@app:playback ", "")
+    whole, pieces = VirtualApp(text, executor=executor), VirtualApp(text, executor=executor)
+    passed: list[Event] = []
+    for key, time in sent:
+        whole.send("S", [key, time], timestamp_ms=time)
+        pieces = VirtualApp.restore(text, pieces.snapshot(), executor=executor)
+        pieces.send("S", [key, time], timestamp_ms=time)
+        passed += pieces.stream("O")
+    assert [event.data for event in whole.stream("O")] == expected
+    assert [event.data for event in passed] == expected
+
+
+def test_what_deduplicate_remembers_does_not_grow_with_the_events() -> None:
+    """A key that comes ahead and late in turn is one key."""
+    arguments = [
+        Argument(AttributeType.STRING),
+        Argument(AttributeType.LONG, is_constant=True, value=1000),
+    ]
+    values = [lambda event: event.data[0], lambda event: 1000]
+    call = StreamCall(arguments, values, StreamSchema("S", ()), PlainContext())
+    function = Deduplicate(call)
+    for number in range(4000):
+        time = AHEAD_MS if number % 2 else 2000
+        function.process([StreamEvent(time, ("k",))])
+    assert function.snapshot() == [("k", AHEAD_MS)]
+    assert len(function._oldest) < 1100
 
 
 KSLACK = "define stream S (t long); from S#reorder:kslack(t{}) select t insert into O;"

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
 
-from lockstep.bus.contract import DeadLetter, StoredDeadLetter
+from lockstep.bus.contract import LETTERS_BYTES, DeadLetter, StoredDeadLetter
 from lockstep.bus.kafka.broker import log_config
 from lockstep.bus.kafka.ledger import Ledger, LedgerReader, World
 from lockstep.bus.kafka.names import topic_of
@@ -55,25 +56,37 @@ class KafkaDeadLetters:
         return stored.position
 
     async def read(
-        self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100
+        self,
+        app: str,
+        stream: str | None = None,
+        *,
+        after: int = 0,
+        max_records: int = 100,
+        max_bytes: int = LETTERS_BYTES,
     ) -> Sequence[StoredDeadLetter]:
         async with self._turn:
             await self._look()
             pattern = dead_pattern(app, stream)
-            wanted = [
+            there = (
                 sequence
                 for sequence, subject in self._there.items()
                 if sequence > after and matches(pattern, subject)
-            ][:max_records]
+            )
+            wanted = list(islice(there, max_records))
         found: list[StoredDeadLetter] = []
+        size_bytes = 0
 
         def take(raw: Raw) -> None:
-            if raw.offset + 1 in chosen:
+            nonlocal size_bytes
+            if raw.offset + 1 in chosen and size_bytes <= max_bytes:
                 found.append(StoredDeadLetter(raw.offset + 1, decode_letter(raw.value)))
+                size_bytes += len(raw.value)
 
         if wanted:
             chosen = set(wanted)
-            await self._world.spot.scan(self._topic, wanted[0] - 1, wanted[-1], take)
+            await self._world.spot.scan(
+                self._topic, wanted[0] - 1, wanted[-1], take, until=lambda: size_bytes > max_bytes
+            )
         return found
 
     async def remove(self, sequences: Sequence[int]) -> int:

@@ -33,11 +33,20 @@ class Spot:
         await self.scan(topic, offset, offset + 1, found.append)
         return found[0]
 
-    async def scan(self, topic: str, start: int, end: int, take: Callable[[Raw], object]) -> None:
-        """Hands out the records from `start` on to in front of `end`, or more; one at least."""
+    async def scan(
+        self,
+        topic: str,
+        start: int,
+        end: int,
+        take: Callable[[Raw], object],
+        *,
+        until: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Hands out the records from `start` on to in front of `end`, or more; one at least. Reads
+        no more once `until` is so."""
         tape = Tape(self._broker, topic, clients=self._clients)
         try:
-            while start < end:
+            while start < end and not until():
                 raws = await tape.read(
                     start,
                     max_records=min(_BATCH, end - start),

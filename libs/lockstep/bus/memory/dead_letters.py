@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.bus.contract import DeadLetter, StoredDeadLetter
+from lockstep.bus.contract import LETTERS_BYTES, DeadLetter, StoredDeadLetter
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.memory.carrier import StoredLog
 from lockstep.bus.memory.link import Link
@@ -31,16 +31,26 @@ class MemoryDeadLetters:
         return appended.position
 
     async def read(
-        self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100
+        self,
+        app: str,
+        stream: str | None = None,
+        *,
+        after: int = 0,
+        max_records: int = 100,
+        max_bytes: int = LETTERS_BYTES,
     ) -> Sequence[StoredDeadLetter]:
         self._link.send()
         pattern = dead_pattern(app, stream)
-        found = self._log.behind(after, max_records=sys.maxsize, max_bytes=sys.maxsize)
-        return [
-            StoredDeadLetter(stored.position, decode_letter(stored.payload))
-            for stored in found
-            if matches(pattern, stored.subject)
-        ][:max_records]
+        there = self._log.behind(after, max_records=sys.maxsize, max_bytes=sys.maxsize)
+        found: list[StoredDeadLetter] = []
+        size_bytes = 0
+        for stored in there:
+            if len(found) >= max_records or size_bytes > max_bytes:
+                break
+            if matches(pattern, stored.subject):
+                found.append(StoredDeadLetter(stored.position, decode_letter(stored.payload)))
+                size_bytes += len(stored.payload)
+        return found
 
     async def remove(self, sequences: Sequence[int]) -> int:
         self._link.send()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.bus.contract import DeadLetter, StoredDeadLetter
+from lockstep.bus.contract import LETTERS_BYTES, DeadLetter, StoredDeadLetter
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.nats.input_log import header_id
 from lockstep.bus.nats.jetstream import JetStream, persistently
@@ -37,17 +37,25 @@ class NatsDeadLetters:
         return stored.sequence
 
     async def read(
-        self, app: str, stream: str | None = None, *, after: int = 0, max_records: int = 100
+        self,
+        app: str,
+        stream: str | None = None,
+        *,
+        after: int = 0,
+        max_records: int = 100,
+        max_bytes: int = LETTERS_BYTES,
     ) -> Sequence[StoredDeadLetter]:
         pattern = dead_pattern(app, stream)
         found: list[StoredDeadLetter] = []
-        while len(found) < max_records:
+        size_bytes = 0
+        while len(found) < max_records and size_bytes <= max_bytes:
             request = {"seq": after + 1, "next_by_subj": pattern}
             message = await self._jetstream.message(DEAD_STREAM, request)
             if message is None:
                 break
             found.append(StoredDeadLetter(message.sequence, decode_letter(message.payload)))
             after = message.sequence
+            size_bytes += len(message.payload)
         return found
 
     async def remove(self, sequences: Sequence[int]) -> int:

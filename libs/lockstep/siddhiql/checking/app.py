@@ -120,6 +120,9 @@ def _name(tree: ast.App, annotations: dict[str, ast.Annotation]) -> str:
         text = next((e.value for e in given.elements), "").strip()
         if not text:
             raise positioned(given.at, "@app:name is empty", "@app:name('MyApp')")
+        if text in (".", ".."):
+            what = f"@app:name cannot be {text!r}: an address cannot have that name in it"
+            raise positioned(given.at, what, "@app:name('MyApp')")
         return text
     return f"app_{hashlib.sha256(repr(tree).encode()).hexdigest()[:12]}"
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import msgspec
 
 from lockstep.events.typed import from_json
 from lockstep.store.contract import BatchEntry
-from lockstep.store.filesystem.files import locked, read_file, write_file
+from lockstep.store.filesystem.files import folder_name, locked, read_file, write_file
 
 _OPEN: Final = ".open"
 _CLOSED: Final = ".closed"
@@ -64,12 +64,12 @@ def delete(folder: Path, kind: str, script: str, keys: Sequence[int] | None) -> 
 
 
 def _paths(folder: Path, kind: str, script: str, key: int) -> tuple[Path, Path]:
-    place = folder / kind / quote(script, safe="")
+    place = folder / kind / folder_name(script)
     return place / f"{key}{_OPEN}", place / f"{key}{_CLOSED}"
 
 
 def _all(folder: Path, kind: str, script: str | None, ending: str) -> Iterator[Path]:
-    places = "*" if script is None else quote(script, safe="")
+    places = "*" if script is None else folder_name(script)
     for end in [ending] if ending else [_OPEN, _CLOSED]:
         yield from (folder / kind).glob(f"{places}/*{end}")
 

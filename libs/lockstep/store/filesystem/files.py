@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 from lockstep.events import Fault, LockstepError, UnavailableError
 
@@ -18,6 +19,18 @@ class DamagedFileError(LockstepError):
     """A file whose checksum does not fit its content."""
 
     fault = Fault.EXTERNAL
+
+
+def file_name(name: str) -> str:
+    """Any name as a file can be called that has an ending behind it."""
+    return quote(name, safe="") or "%"
+
+
+def folder_name(name: str) -> str:
+    """Any name as a folder can be called. `.` and `..` would be other folders than one of its
+    own."""
+    quoted = file_name(name)
+    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import msgspec
 
@@ -17,7 +17,13 @@ from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
 from lockstep.store.filesystem import audit, batch, epochs, versions
 from lockstep.store.filesystem.figures import FileFailovers, FileFigures
-from lockstep.store.filesystem.files import locked, read_file, write_file
+from lockstep.store.filesystem.files import (
+    file_name,
+    folder_name,
+    locked,
+    read_file,
+    write_file,
+)
 from lockstep.store.filesystem.threads import on_thread
 from lockstep.store.naming import is_of_app, is_unit_of
 from lockstep.store.pauses import Pause, by_element
@@ -29,10 +35,6 @@ Thing = TypeVar("Thing")
 _STATE = ".state"
 _ABOUT = ".json"
 _NOTE = ".note"
-
-
-def _file_name(name: str) -> str:
-    return quote(name, safe="") or "%"
 
 
 def _read(path: Path, kind: type[Thing]) -> Thing | None:
@@ -73,7 +75,7 @@ class FileDeployments:
         revives: bool = True,
     ) -> Written | Stale:
         with locked(self._folder):
-            path = self._apps / (_file_name(deployment.app) + _ABOUT)
+            path = self._apps / (file_name(deployment.app) + _ABOUT)
             removal = self._removals / path.name
             present, removed = _deployment(path), _removed(removal)
             if not may_follow(deployment, present, removed, revives=revives):
@@ -90,7 +92,7 @@ class FileDeployments:
 
     @on_thread
     def get(self, app: str) -> Deployment | None:
-        return _deployment(self._apps / (_file_name(app) + _ABOUT))
+        return _deployment(self._apps / (file_name(app) + _ABOUT))
 
     @on_thread
     def list(self) -> Sequence[Deployment]:
@@ -105,8 +107,8 @@ class FileDeployments:
                 return stale
             if purge:
                 versions.purge(self._versions, app)
-            file_name = _file_name(app) + _ABOUT
-            path, removal = self._apps / file_name, self._removals / file_name
+            path = self._apps / (file_name(app) + _ABOUT)
+            removal = self._removals / path.name
             present, before = _deployment(path), _removed(removal)
             last = present or (before.deployment if before is not None and purge else None)
             if last is not None:
@@ -139,7 +141,7 @@ class FileDeployments:
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
-            path = self._placements / (_file_name(app) + _ABOUT)
+            path = self._placements / (file_name(app) + _ABOUT)
             if nodes:
                 write_file(path, msgspec.json.encode((app, list(nodes))))
             else:
@@ -268,7 +270,7 @@ class FileRevisions:
         return len(going)
 
     def _path(self, revision_id: str, ending: str) -> Path:
-        return self._folder / (_file_name(revision_id) + ending)
+        return self._folder / (file_name(revision_id) + ending)
 
 
 class FileCursors:
@@ -282,13 +284,13 @@ class FileCursors:
         return self._get(sink)
 
     def _get(self, sink: str) -> int:
-        return _read(self._folder / (_file_name(sink) + _ABOUT), int) or 0
+        return _read(self._folder / (file_name(sink) + _ABOUT), int) or 0
 
     @on_thread
     def put(self, sink: str, sequence: int) -> None:
         with locked(self._folder):
             if sequence > self._get(sink):
-                path = self._folder / (_file_name(sink) + _ABOUT)
+                path = self._folder / (file_name(sink) + _ABOUT)
                 write_file(path, msgspec.json.encode(sequence))
 
     @on_thread
@@ -299,12 +301,12 @@ class FileCursors:
     def put_note(self, name: str, text: str) -> None:
         with locked(self._folder):
             write_file(self._note(name), text.encode())
-            about = self._folder / (_file_name(name) + _ABOUT)
+            about = self._folder / (file_name(name) + _ABOUT)
             if not about.exists():
                 write_file(about, msgspec.json.encode(0))
 
     def _note(self, name: str) -> Path:
-        return self._folder / (_file_name(name) + _NOTE)
+        return self._folder / (file_name(name) + _NOTE)
 
     @on_thread
     def names(self, app: str | None) -> Sequence[str]:
@@ -314,7 +316,7 @@ class FileCursors:
     @on_thread
     def delete(self, names: Sequence[str]) -> int:
         with locked(self._folder):
-            paths = [self._folder / (_file_name(name) + _ABOUT) for name in names]
+            paths = [self._folder / (file_name(name) + _ABOUT) for name in names]
             there = [path for path in paths if path.exists()]
             for path in there:
                 path.unlink()
@@ -330,7 +332,7 @@ class FileDocuments:
         self._folder = folder
 
     def _path(self, kind: str, name: str) -> Path:
-        return self._folder / _file_name(kind) / (_file_name(name) + _ABOUT)
+        return self._folder / folder_name(kind) / (file_name(name) + _ABOUT)
 
     @on_thread
     def put(self, kind: str, name: str, text: str) -> None:
@@ -343,7 +345,7 @@ class FileDocuments:
 
     @on_thread
     def names(self, kind: str) -> Sequence[str]:
-        found = (self._folder / _file_name(kind)).glob("*" + _ABOUT)
+        found = (self._folder / folder_name(kind)).glob("*" + _ABOUT)
         return sorted(unquote(path.name.removesuffix(_ABOUT)) for path in found)
 
     @on_thread

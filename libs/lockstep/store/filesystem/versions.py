@@ -7,13 +7,12 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 import msgspec
 
 from lockstep.events.typed import from_json
 from lockstep.store.contract import Deployment
-from lockstep.store.filesystem.files import read_file, write_file
+from lockstep.store.filesystem.files import folder_name, read_file, write_file
 from lockstep.store.rules import next_version
 from lockstep.store.versions import AppVersion, Deploying, HowDeployed
 
@@ -99,4 +98,4 @@ def _numbers(place: Path) -> list[int]:
 
 
 def _place(folder: Path, app: str) -> Path:
-    return folder / (quote(app, safe="") or "%")
+    return folder / folder_name(app)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import heapq
+from typing import Any, Final
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
 from lockstep.stream_functions.call import Buffering, StreamCall, StreamFunctionFactory
 
+_STALE_MAX: Final = 1_000
+"""Entries of a heap whose key has passed again since, beside as many as there are keys."""
+
 
 class Deduplicate(Buffering):
-    """A gap of exactly t is still a duplicate; what is dropped does not prolong the period."""
+    """A gap of exactly t is still a duplicate; what is dropped does not prolong the period.
+
+    Timestamps may fall. A gap is one in either direction, so an event whose timestamp is far ahead
+    holds up no event after it, of its own key or of another.
+    """
 
     def __init__(self, call: StreamCall) -> None:
         super().__init__(call)
         self._key_of = call.values[0]
         self._interval_ms = int(call.constant(1))
         self._passed: dict[Any, int] = {}
+        self._oldest: list[tuple[int, Any]] = []  # a heap, for forgetting
 
     def process(self, chunk: list[StreamEvent]) -> None:
         out = [event for event in chunk if event.kind > EXPIRED or self._passes(event)]
@@ -27,26 +36,34 @@ class Deduplicate(Buffering):
         key = self._key_of(event)
         if key is None:
             raise EventError("unique:deduplicate takes no null key")
-        self._forget(event.timestamp_ms)
-        if key in self._passed:
+        now_ms = event.timestamp_ms
+        self._forget(now_ms)
+        passed_ms = self._passed.get(key)
+        if passed_ms is not None and abs(now_ms - passed_ms) <= self._interval_ms:
             return False
-        self._passed[key] = event.timestamp_ms
+        self._passed[key] = now_ms
+        heapq.heappush(self._oldest, (now_ms, key))
+        if len(self._oldest) > 2 * len(self._passed) + _STALE_MAX:
+            self._sort()
         return True
 
     def _forget(self, now_ms: int) -> None:
-        """Keys stand in the order in which they passed: the oldest go first."""
-        while self._passed:
-            oldest = next(iter(self._passed))
-            if now_ms - self._passed[oldest] <= self._interval_ms:
-                return
-            del self._passed[oldest]
+        while self._oldest and now_ms - self._oldest[0][0] > self._interval_ms:
+            passed_ms, key = heapq.heappop(self._oldest)
+            if self._passed.get(key) == passed_ms:
+                del self._passed[key]
+
+    def _sort(self) -> None:
+        self._oldest = [(passed_ms, key) for key, passed_ms in self._passed.items()]
+        heapq.heapify(self._oldest)
 
     def snapshot(self) -> PlainState:
-        """When each remembered key passed, oldest first."""
+        """When each remembered key passed."""
         return list(self._passed.items())
 
     def restore(self, state: PlainState) -> None:
         self._passed = dict(state)
+        self._sort()
 
 
 STREAM_FUNCTIONS: dict[tuple[str, str], StreamFunctionFactory] = {
