@@ -15,25 +15,39 @@ from lockstep.editing import Known, Problem, complete, formatted, hover, known
 MAX_TEXT_CHARACTERS: Final = 300_000
 MAX_COMPLETIONS: Final = 400
 DRAFT: Final = "lockstep-draft"
-"""Under which the browser keeps a text that is not deployed."""
+"""Under which the browser keeps the text that was written last: Try and Versions read it."""
 _CODEMIRROR: Final = Path(nicegui.__file__).parent / "elements/codemirror/dist"
 _FIRST: Final = ("attribute", "stream", "table", "window", "function", "keyword")
 Listener = Callable[[str, Known], Awaitable[None]]
 
 
 class Editor(Element, component="static/editor.js", esm={"nicegui-codemirror": str(_CODEMIRROR)}):
-    """`on_known` is told the text and what is known of it, a moment after the last key."""
+    """`on_known` is told the text and what is known of it, a moment after the last key.
 
-    def __init__(self, text: str, on_known: Listener, *, draft: str = DRAFT) -> None:
+    `own`: the key under which the browser also keeps what is made of this very text. When there is
+    such a draft the editor begins with it, and `on_draft` is called.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        on_known: Listener,
+        *,
+        own: str = "",
+        on_draft: Callable[[], Any] | None = None,
+    ) -> None:
         super().__init__()
         self.classes("editor").style("flex:1 1 auto")
         self._props["value"] = text
-        self._props["draft"] = draft
+        self._props["draft"] = DRAFT
+        self._props["own"] = own
         self.text = text
         self.found = Known({}, {}, ())
         self._on_known = on_known
         self.on("change", self._changed)
         self.on("ask", self._asked)
+        if on_draft is not None:
+            self.on("begun", on_draft)
         self.on("format", lambda: self.format())
 
     async def _changed(self, event: Any) -> None:
@@ -79,6 +93,10 @@ class Editor(Element, component="static/editor.js", esm={"nicegui-codemirror": s
         """Another text."""
         self.run_method("setText", text)
         await self.take(text)
+
+    def forget(self) -> None:
+        """The browser keeps no draft of this very text any more."""
+        self.run_method("forget")
 
     async def format(self) -> None:
         """Lays the text out."""

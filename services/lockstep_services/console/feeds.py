@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Final
 
 from lockstep.clock import Clock
@@ -33,6 +34,9 @@ class Feeds:
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._streams: dict[tuple[str, str], Rows] = {}
+        self._last: dict[tuple[str, str], tuple[int, ...]] = {}
+        """Identity of the newest row of each stream."""
+
         self._tables: dict[tuple[str, str], Rows] = {}
         self._answers: dict[tuple[str, str], Rows] = {}
         self.troubles: dict[str, str] = {}
@@ -76,9 +80,12 @@ class Feeds:
                     kind: {one["name"]: _names(one) for one in overview[kind]}
                     for kind in ("streams", "tables")
                 }
-                async for digest in self._suite.digests(app):
-                    self.troubles.pop(app, None)
-                    self._take(app, digest, names)
+                async with aclosing(self._suite.digests(app)) as digests:
+                    async for digest in digests:
+                        if digest["edition"] != overview["edition"]:
+                            break  # upgraded in between: the names are those of other rows
+                        self.troubles.pop(app, None)
+                        self._take(app, digest, names)
             except LockstepError as error:
                 self.troubles[app] = str(error)
             await self._clock.sleep_ms(AGAIN_MS)
@@ -87,13 +94,26 @@ class Feeds:
         self, app: str, digest: Mapping[str, Any], names: Mapping[str, Mapping[str, Sequence[str]]]
     ) -> None:
         for name, one in digest["streams"].items():
-            before = self._streams.get((app, name)) or Rows(names["streams"].get(name, ()), [], [])
-            rows = [*before.rows, *(row[2:] for row in one["rows"])][-KEPT_ROWS:]
-            times = [*before.times, *(row[1] for row in one["rows"])][-KEPT_ROWS:]
-            self._streams[app, name] = Rows(before.names, rows, times, one["rate"], one["total"])
+            self._append(app, name, one, names["streams"].get(name, ()))
         for name, one in digest["tables"].items():
             known = names["tables"].get(name, ())
             self._tables[app, name] = Rows(known, one["rows"], (), 0.0, one["count"])
+
+    def _append(self, app: str, name: str, one: Mapping[str, Any], names: Sequence[str]) -> None:
+        """Rows of a stream behind those that are here: who connects again gets the last ones again.
+
+        It begins anew with other attributes, as after an upgrade, and with rows from before the
+        last one: then the log is another one, or a presenter is still reading it.
+        """
+        key, came = (app, name), [(_identity(row[0]), row) for row in one["rows"]]
+        before, last = self._streams.get(key), self._last.get(key, ())
+        if before is None or before.names != names or (came and came[-1][0] < last):
+            before, last = Rows(names, [], []), ()
+        fresh = [row for identity, row in came if identity > last]
+        rows = [*before.rows, *(row[2:] for row in fresh)][-KEPT_ROWS:]
+        times = [*before.times, *(row[1] for row in fresh)][-KEPT_ROWS:]
+        self._streams[key] = Rows(names, rows, times, one["rate"], one["total"])
+        self._last[key] = came[-1][0] if came else last
 
     async def _ask(self, app: str, query: str) -> None:
         while True:
@@ -107,6 +127,11 @@ class Feeds:
             if not self._refresh_ms:
                 return
             await self._clock.sleep_ms(self._refresh_ms)
+
+
+def _identity(text: str) -> tuple[int, ...]:
+    """Of a row, as "position.ordinal"."""
+    return tuple(map(int, text.split(".")))
 
 
 def _names(one: Mapping[str, Any]) -> Sequence[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Final
 
+LAST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999: a time behind it, of an event whose clock counts microseconds, say, is
+no date."""
 _STEPS: Final = ((1_000_000_000, "G"), (1_000_000, "M"), (10_000, "k"))
 
 
@@ -41,8 +44,17 @@ def size(number: float) -> str:
 
 
 def moment(milliseconds: int) -> str:
-    """A time in UTC."""
-    return datetime.fromtimestamp(milliseconds / 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """A time in UTC; a number that is no date stays a number."""
+    try:
+        found = datetime.fromtimestamp(milliseconds / 1_000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return str(milliseconds)
+    return found.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def time_of_day(milliseconds: int) -> str:
+    """The time without its date, in UTC."""
+    return moment(milliseconds).rpartition(" ")[2]
 
 
 def moment_ms(text: str) -> int | None:
@@ -54,14 +66,19 @@ def moment_ms(text: str) -> int | None:
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1_000)
 
 
+def short(found: Any) -> str:
+    """A value of an event where little room is: six digits of it."""
+    return f"{found:,.6g}" if isinstance(found, float) and abs(found) < 1e15 else value(found)
+
+
 def value(found: Any) -> str:
-    """A value of an event."""
+    """A value of an event, with all its digits."""
     match found:
         case None:
             return "–"
         case bool():
             return "true" if found else "false"
         case float():
-            return f"{found:,.6g}" if abs(found) < 1e15 else f"{found:g}"
+            return f"{found:,}".removesuffix(".0")
         case _:
             return str(found)

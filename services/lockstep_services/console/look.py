@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from nicegui import ui
+from nicegui import Client, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from lockstep.events import LockstepError
@@ -155,13 +156,35 @@ def button(
     label: str, action: Callable[[], Any], *, kind: str = "", icon: str = "", tip: str = ""
 ) -> ui.button:
     """`kind`: primary, danger, quiet or none."""
-    made = ui.button(label, on_click=action, icon=icon or None, color=None)
+    made = ui.button(label, on_click=partial(_pressed, action), icon=icon or None, color=None)
     made.props("no-caps unelevated").classes(f"btn {kind}")
     if tip:
         made.props(f'aria-label="{tip}"')
         with made:
             ui.tooltip(tip)
     return made
+
+
+def _pressed(action: Callable[[], Any]) -> Any:
+    """Does what a button is for, with the page as the place: the button itself may be gone with
+    the next refresh, and what was opened in its place, or is told there, would go with it."""
+    client = ui.context.client
+    with client.layout:
+        found = action()
+    return _within(client, found) if inspect.iscoroutine(found) else found
+
+
+async def _within(client: Client, work: Coroutine[Any, Any, Any]) -> Any:
+    with client.layout:
+        return await work
+
+
+async def answer_of(dialog: ui.dialog) -> Any:
+    """What a person says to a dialog, which is gone then; None: nothing."""
+    answer = await dialog
+    if not dialog.is_deleted:
+        dialog.delete()
+    return answer
 
 
 async def confirmed(title: str, consequences: Sequence[str], action: str, *, danger: bool) -> bool:
@@ -174,9 +197,7 @@ async def confirmed(title: str, consequences: Sequence[str], action: str, *, dan
         with box("dialog-actions"):
             button("Cancel", lambda: dialog.submit(False), kind="quiet")
             button(action, lambda: dialog.submit(True), kind="danger" if danger else "primary")
-    answer = await dialog
-    dialog.delete()
-    return bool(answer)
+    return bool(await answer_of(dialog))
 
 
 def tell(message: str, kind: str = "positive") -> None:

@@ -226,11 +226,15 @@ def _frame(view: View, title: str) -> ui.element:
     ui.dark_mode({"dark": True, "light": False}.get(theme or ""))
 
     def themed(event: Any) -> None:
+        if view.is_dark == bool(event.args):
+            return
         view.is_dark = bool(event.args)
         for each in view.on_theme:
             each(view.is_dark)
 
     ui.on("lockstep-theme", themed)
+    if theme is None:  # nobody has chosen: the browser alone knows what its system wants
+        ui.run_javascript(_TELL_THEME)
     with box("page", "main").props('id="content"') as content:
         with box("page-head", "header"):
             text("h1", view.parameter("name") or title)
@@ -240,6 +244,9 @@ def _frame(view: View, title: str) -> ui.element:
     return content
 
 
+_TELL_THEME: Final = (
+    'emitEvent("lockstep-theme", document.documentElement.dataset.theme === "dark")'
+)
 _HEAD: Final = (
     '<link rel="stylesheet" href="/assets/console.css"><script src="/assets/theme.js"></script>'
     '<script src="/assets/keys.js" defer></script>'

@@ -4,7 +4,7 @@ here. Errors: RefusedError, UnavailableError."""
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
@@ -119,7 +119,7 @@ class Suite:
         found: Sequence[dict[str, Any]] = (await self.ask("/v1/apps"))["apps"]
         return found
 
-    async def digests(self, app: str) -> AsyncIterator[Json]:
+    async def digests(self, app: str) -> AsyncGenerator[Json, None]:
         """What the presenter tells of an app twice a second; ends when the app has changed."""
         url = f"{self._doors.addresses.presenter}{app_path(app)}/live"
         timeout = aiohttp.ClientTimeout(total=None, sock_read=SILENT_AFTER_S)

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from lockstep_services.console import widgets
 from lockstep_services.console.feeds import sources
-from lockstep_services.console.look import attempt, box, button, tell, text
+from lockstep_services.console.look import answer_of, attempt, box, button, tell, text
 from lockstep_services.console.shell import View
 from lockstep_services.console.widgets import Widget
 
@@ -82,7 +82,8 @@ class Form:
         return Widget(
             kind=str(self.kind.value), app=str(self.app.value), of=of, source=name,
             title=self.title.value or name, where=self.where.value or "",
-            low=self.low.value or 0.0, high=self.high.value or 100.0,
+            low=self.low.value or 0.0,
+            high=100.0 if self.high.value is None else self.high.value,
             width=int(self.width.value or 6), **chosen,
         )  # fmt: skip
 
@@ -90,6 +91,14 @@ class Form:
 async def asked(view: View, apps: Sequence[str], widget: Widget | None) -> Any:
     """The widget that a person describes, "delete", or None."""
     first = widget or Widget(kind="line", app=apps[0])
+
+    def done() -> None:
+        """The form stays until what it says is right."""
+        try:
+            dialog.submit(form.widget())
+        except ValueError as error:
+            tell(str(error), "warning")
+
     with ui.dialog() as dialog, box("dialog wide card"):
         text("h2", "Change the widget" if widget else "Add a widget")
         form = Form(view, apps, first)
@@ -97,13 +106,6 @@ async def asked(view: View, apps: Sequence[str], widget: Widget | None) -> Any:
             if widget is not None:
                 button("Delete", lambda: dialog.submit("delete"), kind="quiet")
             button("Cancel", lambda: dialog.submit(None), kind="quiet")
-            button("Done", lambda: dialog.submit("done"), kind="primary")
+            button("Done", done, kind="primary")
     await form.load(f"{first.of} {first.source}" if first.source else None)
-    answer = await dialog
-    if answer != "done":
-        return answer
-    try:
-        return form.widget()
-    except ValueError as error:
-        tell(str(error), "warning")
-        return None
+    return await answer_of(dialog)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from lockstep.events.typed import from_json
+from lockstep_services.console.figures import LAST_MS
 
 KINDS: Final = {
     "line": "Line", "bar": "Bars", "pie": "Pie", "number": "Number", "gauge": "Gauge",
@@ -105,7 +106,7 @@ def chosen(widget: Widget, rows: Rows, span_s: int) -> Rows:
         at, test, wanted = names.index(found[1]), _TESTS[found[2]], found[3].strip("'\"")
         keep = [n for n in keep if _passes(rows.rows[n][at], test, wanted)]  # type: ignore[assignment]
     if rows.times:
-        since = max(rows.times) - span_s * 1_000
+        since = max((one for one in rows.times if one <= LAST_MS), default=0) - span_s * 1_000
         keep = [n for n in keep if rows.times[n] >= since]  # type: ignore[assignment]
     return Rows(
         rows.names, [rows.rows[n] for n in keep],
@@ -143,6 +144,8 @@ def series(widget: Widget, rows: Rows) -> list[tuple[str, list[list[Any]]]]:
     for number, row in enumerate(rows.rows):
         name = widget.value if by is None else str(row[by])
         when = rows.times[number] if rows.times else number
+        if when > LAST_MS:
+            continue  # no date: it would leave no room for the others
         found.setdefault(name, []).append([when, _number(row[value])])
     latest = sorted(found, key=lambda name: found[name][-1][0], reverse=True)[:MAX_SERIES]
     return [(name, found[name][-MAX_POINTS:]) for name in found if name in latest]

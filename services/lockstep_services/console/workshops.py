@@ -22,6 +22,9 @@ class Workshops:
             settings.workshop_answer_ms / 1_000,
         )
         self._taken: set[Workshop] = set()
+        self._awaited = 0
+        """How many are taken as soon as their process is ready: they have their places already."""
+
         self._spare: asyncio.Task[Workshop] | None = None
         self._explainer: Workshop | None = None
         self._explaining = asyncio.Lock()
@@ -34,7 +37,7 @@ class Workshops:
     async def take(self) -> Workshop:
         """One for a page, to be given back. WorkshopError when too many are in use."""
         self._taken = {one for one in self._taken if one.is_open}
-        if len(self._taken) >= self._most:
+        if len(self._taken) + self._awaited >= self._most:
             raise WorkshopError(
                 f"{self._most} people try texts on this console already",
                 hint="try again in a while, or raise console.max_workshops",
@@ -42,7 +45,11 @@ class Workshops:
         self.warm()
         assert self._spare is not None
         spare, self._spare = self._spare, None
-        made = await spare
+        self._awaited += 1
+        try:
+            made = await spare
+        finally:
+            self._awaited -= 1
         self._taken.add(made)
         self.warm()
         return made

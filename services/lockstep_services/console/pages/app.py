@@ -26,6 +26,7 @@ from lockstep_services.console.look import (
     Cell,
     Table,
     Tile,
+    answer_of,
     attempt,
     box,
     button,
@@ -179,7 +180,7 @@ class Commands:
                     lambda: dialog.submit((chosen.value, (time.value or "").strip())),
                     kind="danger",
                 )
-        if wanted := await dialog:
+        if wanted := await answer_of(dialog):
             await self._restored(*wanted)
 
     async def _restored(self, revision: str, time: str) -> None:

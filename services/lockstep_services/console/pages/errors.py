@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from lockstep.events import LockstepError
 from lockstep.rights.table import Place
 from lockstep_services.console import allowed, figures
 from lockstep_services.console.look import (
+    answer_of,
     attempt,
     box,
     button,
@@ -20,6 +22,7 @@ from lockstep_services.console.look import (
     confirmed,
     empty,
     tell,
+    tell_error,
     text,
 )
 from lockstep_services.console.shell import View, page
@@ -36,34 +39,54 @@ class Letters:
 
     def __init__(self, view: View, apps: Sequence[str]) -> None:
         self._view = view
-        self._shown: list[Letter] = []
+        self._shown: list[Letter] | None = None
         self._chosen: set[int] = set()
         first = view.parameter("app")
         with view.actions:
             chosen = first if first in apps else apps[0]
-            self._app = ui.select(list(apps), value=chosen, on_change=lambda: self.load())
+            self._app = ui.select(list(apps), value=chosen, on_change=self._other)
             self._app.props('outlined dense options-dense aria-label="App"')
             self._app.style("min-width:180px")
             self._again = button("Send again", self._replay)
             self._forget = button("Forget", self._purge)
         self._list = box("letters")
 
-    async def load(self) -> None:
-        """From the error store, the newest first."""
+    async def fetch(self) -> tuple[str, Sequence[Letter]]:
+        """The chosen app and its letters in the error store, the newest first."""
+        app = str(self._app.value)
+        found = await self._view.suite.ask(f"{app_path(app)}/errors", limit=str(SHOWN))
+        return app, list(reversed(found["errors"]))
+
+    def show(self, found: tuple[str, Sequence[Letter]]) -> None:
+        """These letters; what was chosen of them stays so."""
+        app, shown = found
         self._offer(self._again, allowed.REPLAY)
         self._offer(self._forget, allowed.PURGE)
-        path = f"{app_path(str(self._app.value))}/errors"
-        found = await attempt(self._view.suite.ask(path, limit=str(SHOWN)))
-        shown = list(reversed((found or {"errors": ()})["errors"]))
-        if shown == self._shown and self._shown:
-            return
-        self._shown, self._chosen = shown, set()
+        if app != self._app.value or shown == self._shown:
+            return  # another app was chosen meanwhile, or nothing is new
+        self._shown = list(shown)
+        self._chosen &= {one["sequence"] for one in shown}
         self._list.clear()
         with self._list:
             if not shown:
-                empty("No errors", f"{self._app.value} has refused nothing.", "task_alt")
+                empty("No errors", f"{app} has refused nothing.", "task_alt")
             for letter in shown:
                 self._letter(letter)
+
+    async def _load(self) -> None:
+        """Now. While the suite does not say what there is, what was shown stays."""
+        try:
+            self.show(await self.fetch())
+        except LockstepError as error:
+            tell_error(error)
+
+    async def _other(self) -> None:
+        """Another app: its letters are others, also those of the same numbers."""
+        self._shown, self._chosen = None, set()
+        self._list.clear()
+        with self._list:
+            text("p", "The suite is asked …", "soft").props("role=status")
+        await self._load()
 
     def _offer(self, element: ui.element, *places: Place) -> None:
         self._view.allowed.offer(element, *places, app=str(self._app.value))
@@ -76,7 +99,8 @@ class Letters:
 
         with card(classes="letter"):
             with box("row letter-head"):
-                ui.checkbox(on_change=choose).props(f'dense aria-label="Choose number {number}"')
+                chosen = ui.checkbox(value=number in self._chosen, on_change=choose)
+                chosen.props(f'dense aria-label="Choose number {number}"')
                 text("b", f"#{number}")
                 chip("sink" if is_output else "stream", "calm" if is_output else "soft")
                 text("span", letter["stream"])
@@ -119,8 +143,7 @@ class Letters:
     async def _tell(self, what: str, numbers: Sequence[int]) -> Any:
         path = f"{app_path(str(self._app.value))}/errors/{what}"
         found = await attempt(self._view.suite.tell("POST", path, {"sequences": list(numbers)}))
-        self._shown = []
-        await self.load()
+        await self._load()
         return found
 
     async def _mend(self, letter: Letter) -> None:
@@ -135,7 +158,7 @@ class Letters:
             with box("dialog-actions"):
                 button("Cancel", lambda: dialog.submit(None), kind="quiet")
                 button("Send", lambda: dialog.submit(field.value), kind="primary")
-        mended = await dialog
+        mended = await answer_of(dialog)
         if not mended:
             return
         try:
@@ -162,4 +185,4 @@ def _listed(view: View, deployed: Sequence[Letter]) -> None:
         empty("No app is deployed", "What an app or its sinks refuse stands here.", "task_alt")
         return
     letters = Letters(view, apps)
-    ui.timer(REFRESH_S, letters.load)
+    view.follow(letters.fetch, letters.show, REFRESH_S)

@@ -13,6 +13,7 @@ from lockstep_services.console.look import (
     Cell,
     Table,
     Tile,
+    answer_of,
     attempt,
     box,
     button,
@@ -101,7 +102,7 @@ class Processors:
                 button("Cancel", lambda: dialog.submit(None), kind="quiet")
                 button("Undo a drain", lambda: dialog.submit("DELETE"))
                 button("Drain", lambda: dialog.submit("PUT"), kind="primary")
-        method = await dialog
+        method = await answer_of(dialog)
         if method:
             path = f"/v1/nodes/{chosen.value}/drain"
             found = await attempt(self._view.suite.tell(method, path))

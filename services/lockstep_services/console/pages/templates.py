@@ -11,7 +11,16 @@ from urllib.parse import quote
 from nicegui import ui
 
 from lockstep_services.console import allowed, figures
-from lockstep_services.console.look import attempt, box, button, card, confirmed, empty, text
+from lockstep_services.console.look import (
+    answer_of,
+    attempt,
+    box,
+    button,
+    card,
+    confirmed,
+    empty,
+    text,
+)
 from lockstep_services.console.shell import View, page
 
 Told = Mapping[str, Any]
@@ -113,8 +122,7 @@ class Forms:
             with box("dialog-actions"):
                 button("Cancel", lambda: dialog.submit(None), kind="quiet")
                 button("Start" if instance is None else "Change", send, kind="primary")
-        await dialog
-        dialog.delete()
+        await answer_of(dialog)
 
     async def stop(self, template: Told, app: str) -> None:
         """Undeploys an instance."""
@@ -149,9 +157,8 @@ class Forms:
                 if name:
                     button("Remove", lambda: dialog.submit("remove"), kind="danger")
                 button("Keep", keep, kind="primary")
-        if await dialog == "remove":
+        if await answer_of(dialog) == "remove":
             await attempt(self._suite.tell("DELETE", template_path(name)), f"{name} is removed")
-        dialog.delete()
 
 
 def name_of(source: str) -> str:

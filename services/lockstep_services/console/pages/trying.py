@@ -36,6 +36,8 @@ class Trial:
     def __init__(self, view: View) -> None:
         self._view = view
         self._shop: Workshop | None = None
+        self._is_starting = False
+        self._is_gone = False
         self._feed = Feed(self._send, self._pass, self._ask)
         self._calls: list[str] = []
         self._text = ""
@@ -65,7 +67,7 @@ class Trial:
                     "science",
                 )
                 self._carried = Carried()
-        ui.context.client.on_delete(self._end)
+        ui.context.client.on_delete(self._gone)
 
     async def _known(self, source: str, found: Known) -> None:
         is_stale = self._shop is not None and source != self._text
@@ -84,6 +86,23 @@ class Trial:
         self._trouble.set_visibility(bool(message))
 
     async def _start(self) -> None:
+        """Once at a time: of two processes the page would know one, and the other never ended."""
+        if self._is_starting:
+            return
+        self._is_starting = True
+        try:
+            await self._begun()
+        finally:
+            self._is_starting = False
+            if self._is_gone:
+                await self._end()
+
+    async def _gone(self) -> None:
+        """What is started still ends with its start."""
+        self._is_gone = True
+        await self._end()
+
+    async def _begun(self) -> None:
         await self._end()
         try:
             self._codes = await allowed.may_code(self._view.suite)
@@ -104,9 +123,9 @@ class Trial:
         self._show(found)
 
     async def _end(self) -> None:
-        if self._shop is not None:
-            await self._view.world.workshops.give_back(self._shop)
-            self._shop = None
+        shop, self._shop = self._shop, None
+        if shop is not None:
+            await self._view.world.workshops.give_back(shop)
 
     async def _do(self, command: Mapping[str, Any]) -> dict[str, Any] | None:
         if self._shop is None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from nicegui import ui
@@ -18,6 +18,7 @@ from lockstep_services.console import allowed, charts, figures, samples, widgets
 from lockstep_services.console.feeds import SAMPLED_OVER, Feeds
 from lockstep_services.console.look import (
     Table,
+    answer_of,
     attempt,
     box,
     button,
@@ -33,6 +34,10 @@ from lockstep_services.console.widgets import Board, Rows, Widget
 
 FIRST_EVERY_S = 1.0
 """How soon a board that stands still shows the first rows of each widget."""
+
+
+_UNFIT: Final = (ValueError, TypeError, IndexError, OverflowError)
+"""What rows may cause that are not as the widget takes them; other widgets go on."""
 
 
 class Panel:
@@ -54,7 +59,7 @@ class Panel:
                 self._shown = _drawn(view, widget)
 
     def show(self, found: Rows | None, span_s: int, trouble: str) -> None:
-        """What is there now."""
+        """What is there now; `trouble`: why it is not the newest."""
         if found is None or (not found.rows and not found.total):
             self._waiting.set_text(trouble or "Waiting for rows …")
             self._waiting.set_visibility(True)
@@ -65,8 +70,11 @@ class Panel:
         self._body.set_visibility(True)
         rate = f"{figures.count(found.rate)} rows / s" if found.times else ""
         sampled = ", sampled: not every row is drawn" if found.rate > SAMPLED_OVER else ""
-        self._note.set_text(rate + sampled)
-        self._shown(widgets.chosen(self.widget, found, span_s))
+        self._note.set_text(f"Not up to date: {trouble}" if trouble else rate + sampled)
+        try:
+            self._shown(widgets.chosen(self.widget, found, span_s))
+        except _UNFIT as error:
+            self._note.set_text(f"It does not show what came: {error}")
 
 
 def _attribute(content: str) -> str:
@@ -95,7 +103,7 @@ def _drawn(view: View, widget: Widget) -> Callable[[Rows], None]:
             figure = text("div", "–", "figure")
 
             def put(rows: Rows) -> None:
-                figure.set_text(figures.value(widgets.number(widget, rows)))
+                figure.set_text(figures.short(widgets.number(widget, rows)))
 
             return put
     return _table()
@@ -103,23 +111,24 @@ def _drawn(view: View, widget: Widget) -> Callable[[Rows], None]:
 
 def _table() -> Callable[[Rows], None]:
     holder = box("dense widget-table")
-    made: list[Table] = []
+    made: dict[tuple[str, ...], Table] = {}
 
     def show(rows: Rows) -> None:
-        if not made:
+        columns = ("Time", *rows.names) if rows.times else tuple(rows.names)
+        if columns not in made:  # the first rows, or others since an upgrade
+            holder.clear()
+            made.clear()
             with holder:
-                made.append(
-                    Table(["Time", *rows.names] if rows.times else rows.names, empty="No rows.")
-                )
+                made[columns] = Table(columns, empty="No rows.")
         last = list(range(len(rows.rows)))[-widgets.TABLE_ROWS :]
         if rows.times:
             shown = [
-                [figures.moment(rows.times[n])[11:], *map(figures.value, rows.rows[n])]
+                [figures.time_of_day(rows.times[n]), *map(figures.value, rows.rows[n])]
                 for n in reversed(last)
             ]
         else:
             shown = [[*map(figures.value, rows.rows[n])] for n in last]
-        made[0].show(shown)
+        made[columns].show(shown)
 
     return show
 
@@ -229,14 +238,26 @@ class Dashboard:
             with box("dialog-actions"):
                 button("Cancel", lambda: dialog.submit(None), kind="quiet")
                 button("Save", lambda: dialog.submit(field.value), kind="primary")
-        name = await dialog
-        if not name:
+        name = await answer_of(dialog)
+        if not name or not await self._may_replace(name):
             return
         self._board.title = name
         body = json.loads(widgets.write_board(self._board))
         path = f"/v1/dashboards/{quote(name, safe='')}"
         if await attempt(self._view.suite.tell("PUT", path, body)) is not None:
             ui.navigate.to(f"/watch/{quote(name, safe='')}")
+
+    async def _may_replace(self, name: str) -> bool:
+        """Whether there is no other dashboard of this name, or the person wants that."""
+        if name == self._name:
+            return True
+        found = await attempt(self._view.suite.ask("/v1/dashboards"))
+        if found is None:
+            return False
+        says = ("There is a dashboard of this name already. It is gone for everybody.",)
+        return name not in found["dashboards"] or await confirmed(
+            f"Replace {name}?", says, "Replace", danger=True
+        )
 
     def _link(self) -> None:
         if not self._name:
@@ -330,7 +351,7 @@ async def _import(view: View, saved: Sequence[str]) -> None:
         with box("dialog-actions"):
             button("Cancel", lambda: dialog.submit(False), kind="quiet")
             button("Import", lambda: dialog.submit(True), kind="primary")
-    if not await dialog:
+    if not await answer_of(dialog):
         return
     try:
         board = widgets.read_board((document.value or "").encode())

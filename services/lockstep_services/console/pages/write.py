@@ -79,15 +79,24 @@ class Sheet:
         self.view = view
         self._editor: Editor | None = None
         self.deployed = ""
+        self._first = ""
         self._explained: Mapping[str, Any] | None = None
         self._explained_text = ""
 
-    def begin(self, first: str) -> None:
-        """Puts the editor into its frame, with a text or with the browser's own draft; once."""
+    def begin(self, first: str, *, own: str = "", called: str = "") -> None:
+        """Puts the editor into its frame, with a text or with the browser's own draft; once.
+
+        `own`: under which key the browser keeps what is made of this text. What it has kept is
+        opened instead, with a way back to the text, which is `called` so.
+        """
         if self._editor is not None:
             return
+        self._first = first
+        self._back.set_text(f"Back to {called}")
         with self.frame:
-            self._editor = Editor(first, self._known)
+            self._editor = Editor(
+                first, self._known, own=own, on_draft=lambda: self._back.set_visibility(True)
+            )
             self._editor.props["starter"] = STARTER
 
     def build(self, *, opened: bool) -> None:
@@ -100,6 +109,8 @@ class Sheet:
                 ui.menu(value=opened).classes("samples") as self._begin,
             ):
                 _offer("Samples", samples.apps(), self._sample)
+            self._back = button("Back", lambda: self._put(self._first), kind="quiet")
+            self._back.set_visibility(False)
             button("Format", self._format, tip="Format (Shift Alt F)")
             ui.link("Try it", "/try").classes("btn")
             button("Versions", self._versions, tip="Beside what was deployed earlier")
@@ -177,8 +188,10 @@ class Sheet:
         if found.app is not None:
             try:
                 self.deployed = (await self.view.suite.ask(app_path(found.app.name)))["text"]
+                self.view.trouble("")
             except RefusedError:
                 self.deployed = ""
+                self.view.trouble("")
             except LockstepError as error:
                 self.view.trouble(said(error))
         rows = changed_lines(self.deployed, source) if self.deployed else []
@@ -213,6 +226,8 @@ class Sheet:
             self.begin(source)
         else:
             await self._editor.put(source)
+            if source == self._first:
+                self._back.set_visibility(False)
 
     async def _format(self) -> None:
         if self._editor is not None:
@@ -245,7 +260,14 @@ class Sheet:
             return
         done = await attempt(suite.tell("PUT", "/v1/apps", {"text": source}))
         if done is not None:
+            self._editor.forget()
             ui.navigate.to(app_path(done["app"]).removeprefix("/v1"))
+
+
+def own_key(app: str, of: str) -> str:
+    """Under which the browser keeps what is made of an app's text, of its version `of`, or of a
+    sample."""
+    return f"{DRAFT}:{app}:{of}" if of else f"{DRAFT}:{app}"
 
 
 def _offer(title: str, names: Mapping[str, str], take: Callable[[str], Awaitable[None]]) -> None:
@@ -283,14 +305,22 @@ def begun_with(source: str) -> str:
 @page("/write", "Write")
 async def build(view: View) -> None:
     """The text that the address names: of an app or a sample, else the browser's own draft."""
-    app, sample = view.parameter("app"), view.parameter("sample")
+    app = view.parameter("app")
+    sample = view.parameter("sample") if view.parameter("sample") in samples.apps() else ""
     number = view.parameter("version")
     path = f"{app_path(app)}/versions/{quote(number, safe='')}" if number else app_path(app)
     sheet = Sheet(view)
     sheet.build(opened=bool(view.parameter("samples")))
     if app:
         with sheet.frame:
-            await view.once(lambda: view.suite.ask(path), lambda found: sheet.begin(found["text"]))
+            own = own_key(app, number)
+            called = f"version {number}" if number else "the deployed text"
+            await view.once(
+                lambda: view.suite.ask(path),
+                lambda found: sheet.begin(found["text"], own=own, called=called),
+            )
+    elif sample:
+        sheet.begin(samples.app_text(sample), own=own_key("", sample), called="the sample")
     else:
-        sheet.begin(samples.app_text(sample) if sample in samples.apps() else "")
+        sheet.begin("")
     await view.once(lambda: view.suite.ask("/v1/templates"), sheet.offer_templates, says="")

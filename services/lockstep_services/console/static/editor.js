@@ -68,7 +68,7 @@ function tip(text, kind) {
 
 export default {
   template: "<div></div>",
-  props: { value: String, label: String, draft: String, starter: String },
+  props: { value: String, label: String, draft: String, own: String, starter: String },
   methods: {
     text() {
       return this.view.state.doc.toString();
@@ -125,11 +125,21 @@ export default {
       const found = await this.ask("hover", pos);
       return found ? { pos, above: true, create: () => tip(found, "") } : null;
     },
+    keep(text) {
+      try {
+        localStorage.setItem(this.draft, text);
+        if (this.own && text !== this.given) localStorage.setItem(this.own, text);
+        else this.forget();
+      } catch {} // the browser has no room for it: the text is still in the editor
+    },
+    forget() {
+      if (this.own) localStorage.removeItem(this.own);
+    },
     changed() {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => {
         const text = this.view.state.doc.toString();
-        if (this.draft) localStorage.setItem(this.draft, text);
+        this.keep(text);
         this.$emit("change", text);
       }, 150);
     },
@@ -138,9 +148,11 @@ export default {
     this.waiting = new Map();
     this.number = 0;
     const source = (context) => this.completions(context);
-    const kept = this.draft && !this.value ? localStorage.getItem(this.draft) : null;
+    this.given = (this.value || "").replace(/\r\n?/g, "\n"); // as CodeMirror gives it back
+    const own = this.own ? localStorage.getItem(this.own) : null;
+    const kept = this.value ? own : localStorage.getItem(this.draft);
     this.view = new CM.EditorView({
-      doc: this.value || kept || this.starter || "",
+      doc: kept || this.value || this.starter || "",
       parent: this.$el,
       extensions: [
         CM.basicSetup,
@@ -154,6 +166,7 @@ export default {
     });
     this.$el.lockstepEditor = this;
     this.$emit("change", this.view.state.doc.toString());
+    if (own && own !== this.given) this.$emit("begun");
   },
   beforeUnmount() { this.view.destroy(); },
 };

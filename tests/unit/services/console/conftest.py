@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 from fastapi import FastAPI
+from nicegui import Client, ui
 
 from lockstep.cli.addresses import Addresses
 from lockstep.clock import VirtualClock
@@ -19,3 +22,12 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
     folder = tmp_path_factory.mktemp("suite")
     NOWHERE.write(folder)
     return built(load_settings({"LOCKSTEP_CLIENT__DIRECTORY": str(folder)}), VirtualClock())
+
+
+@pytest.fixture
+async def client(application: FastAPI) -> AsyncIterator[Client]:
+    """A page that no browser shows; elements are made `with` it."""
+    async with application.router.lifespan_context(application):
+        made = Client(ui.page("/nowhere"))
+        yield made
+        made.delete()

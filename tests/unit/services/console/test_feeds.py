@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
@@ -10,6 +10,8 @@ import pytest
 from lockstep.clock import VirtualClock
 from lockstep_services.console.feeds import Feeds
 from lockstep_services.console.suite import Suite
+from lockstep_services.console.widgets import Rows
+from tests.unit.services.console.on_a_page import settled
 
 QUERY = "from T select *"
 
@@ -24,12 +26,6 @@ class Counting:
         """One more."""
         self.asked += 1
         return {"details": [{"name": "n"}], "records": [[self.asked]]}
-
-
-async def settled() -> None:
-    """What can run without time passing has run."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize(("refresh_ms", "asked"), [(1_000, 6), (5_000, 2), (0, 1)])
@@ -66,3 +62,87 @@ async def test_another_pace_holds_from_now_on() -> None:
     await settled()
     assert suite.asked == 4
     await feeds.close()
+
+
+class Presenter:
+    """A suite whose presenter tells of a stream S, a list of rows, and ends the connection."""
+
+    def __init__(self, *told: list[list[Any]]) -> None:
+        self.told = list(told)
+        self.names = ["room", "mean"]
+        self.edition, self.digest_edition = "1", "1"
+
+    async def show(self, _path: str) -> dict[str, Any]:
+        """What there is."""
+        attributes = [{"name": one} for one in self.names]
+        return {"edition": self.edition, "streams": [{"name": "S", "attributes": attributes}],
+                "tables": []}  # fmt: skip
+
+    async def digests(self, _app: str) -> AsyncIterator[dict[str, Any]]:
+        """One."""
+        rows = self.told.pop(0)
+        stream = {"total": 3, "rate": 0.0, "rows": rows}
+        yield {"edition": self.digest_edition, "streams": {"S": stream}, "tables": {}}
+
+
+def rows_of(*positions: int, more: tuple[Any, ...] = ()) -> list[list[Any]]:
+    """As a digest has them."""
+    return [[f"{one}.0", one * 1_000, "attic", float(one), *more] for one in positions]
+
+
+async def heard(suite: Presenter, then: Any = None) -> tuple[list[Any], Rows]:
+    """The times that were there after each connection, and the rows at the end."""
+    clock, times = VirtualClock(), []
+    feeds = Feeds(cast("Suite", suite), clock, 1_000)
+    feeds.follow("A")
+    while suite.told:
+        await settled()
+        found = feeds.rows("A", "stream", "S")
+        times.append(list(found.times) if found is not None else None)
+        if then is not None:
+            then()
+        if suite.told:
+            await clock.advance_ms(1_000)
+            await settled()
+            found = feeds.rows("A", "stream", "S")
+            times.append(list(found.times) if found is not None else None)
+    await feeds.close()
+    assert found is not None
+    return times, found
+
+
+async def test_who_connects_again_has_no_row_twice() -> None:
+    """The presenter begins with its last rows; those behind the last one that is here are new."""
+    times, found = await heard(Presenter(rows_of(1, 2, 10), rows_of(2, 10, 11)))
+    assert times == [[1_000, 2_000, 10_000], [1_000, 2_000, 10_000, 11_000]]
+    assert [row[1] for row in found.rows] == [1.0, 2.0, 10.0, 11.0]
+
+
+async def test_a_log_that_begins_anew_is_shown_anew() -> None:
+    """Its rows have lower numbers, and are none that were seen."""
+    times, _ = await heard(Presenter(rows_of(8, 9), rows_of(1, 2)))
+    assert times[-1] == [1_000, 2_000]
+
+
+async def test_an_upgrade_brings_other_attributes() -> None:
+    """Rows of before have no place beside those of after."""
+    suite = Presenter(rows_of(1, 2), rows_of(2, 3, more=(7,)))
+
+    def upgrade() -> None:
+        suite.names = ["room", "mean", "count"]
+
+    _, found = await heard(suite, upgrade)
+    assert found.names == ["room", "mean", "count"]
+    assert found.rows == [["attic", 2.0, 7], ["attic", 3.0, 7]]
+
+
+async def test_rows_of_another_edition_wait_for_their_names() -> None:
+    """An upgrade between the question for the names and the first rows."""
+    suite = Presenter(rows_of(1, more=(7,)), rows_of(1))
+    suite.digest_edition = "2"
+
+    def found_out() -> None:
+        suite.edition = "2"
+
+    times, _ = await heard(suite, found_out)
+    assert times == [None, [1_000]]

@@ -80,3 +80,16 @@ def test_how_often_a_board_is_shown_anew_is_kept_with_it() -> None:
     assert widgets.read_board(b'{"title": "Rooms"}').refresh_s == 1
     with pytest.raises(ValueError, match="not 7"):
         widgets.read_board(b'{"refresh_s": 7}')
+
+
+def test_a_time_that_is_no_date_takes_no_others_place() -> None:
+    """One event with microseconds neither hides the rows of today nor stretches a line."""
+    today = 1_764_453_600_000
+    rows = Rows(["celsius"], [[1.0], [2.0], [3.0]], [today, today * 1_000, today + 1])
+    widget = Widget(kind="line", app="Hot", source="R", value="celsius")
+    found = widgets.chosen(widget, rows, 60)
+    assert found.times == rows.times
+    assert widgets.series(widget, found) == [("celsius", [[today, 1.0], [today + 1, 3.0]])]
+    odd = Rows(["celsius"], [[2.0]], [today * 1_000])
+    assert widgets.chosen(widget, odd, 60).rows == [[2.0]]
+    assert widgets.series(widget, odd) == []

@@ -1,10 +1,24 @@
-"""Write: what one can begin with."""
+"""Write: what one can begin with, and what the browser keeps of it."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from nicegui import Client, ui
+
+from lockstep.cli.refusals import RefusedError
+from lockstep.editing import known
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.siddhiql import check
+from lockstep_services.console.editor import Editor
 from lockstep_services.console.pages.templates import NEW
-from lockstep_services.console.pages.write import BEGUN_APP, begun_with
+from lockstep_services.console.pages.write import BEGUN_APP, Sheet, begun_with, own_key
+from lockstep_services.console.shell import World
+from tests.unit.services.console.on_a_page import press, settled, view_of
+
+TEXT = "@app:name('Rooms') define stream S (room string);"
 
 
 def test_a_template_becomes_an_app_that_can_be_changed() -> None:
@@ -13,3 +27,100 @@ def test_a_template_becomes_an_app_that_can_be_changed() -> None:
     assert check(text).name == BEGUN_APP
     assert "'kitchen'" in text
     assert begun_with("define stream S (a ${kind});") == "define stream S (a ${kind});"
+
+
+def test_what_is_made_of_a_text_has_a_key_of_its_own() -> None:
+    """Of each app, of each of its versions, and of a sample."""
+    keys = [own_key("Rooms", ""), own_key("Halls", ""), own_key("Rooms", "1"), own_key("", "hot")]
+    assert len(set(keys)) == 4
+    assert keys[0] == "lockstep-draft:Rooms"
+
+
+class Suite:
+    """A coordinator that may be away, and that deploys all."""
+
+    def __init__(self) -> None:
+        self.error: LockstepError | None = None
+
+    async def ask(self, _path: str) -> dict[str, Any]:
+        """What is deployed."""
+        if self.error is not None:
+            raise self.error
+        return {"text": TEXT}
+
+    async def tell(self, _method: str, path: str, _body: Any) -> dict[str, Any]:
+        """Of a preview and of deploying."""
+        preview: dict[str, Any] = {"created": False, "changed": False, "begins_empty": []}
+        return {"app": "Rooms"} if path == "/v1/apps" else {"app": "Rooms", **preview}
+
+
+class Explainer:
+    """A workshop that explains nothing."""
+
+    async def explain(self, _text: str) -> dict[str, Any]:
+        """No plan."""
+        return {"error": {}}
+
+
+class Browser:
+    """What the editor in the browser is told and says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: list[tuple[Any, ...]] = []
+        monkeypatch.setattr(Editor, "run_method", lambda _, *told, **__: self.told.append(told))
+        monkeypatch.setattr(Editor, "current", self._current)
+        monkeypatch.setattr(ui.navigate, "to", lambda path: self.told.append(("goes to", path)))
+
+    @staticmethod
+    async def _current(editor: Editor) -> str:
+        return editor.text
+
+
+def sheet_of(client: Client, suite: Suite) -> Sheet:
+    """The page, with the deployed text of an app."""
+    with client:
+        view = view_of(suite)
+        view.world = cast("World", SimpleNamespace(workshops=Explainer()))
+        sheet = Sheet(view)
+        sheet.build(opened=False)
+        sheet.begin(TEXT, own=own_key("Rooms", ""), called="the deployed text")
+    return sheet
+
+
+async def test_a_draft_has_a_way_back_and_ends_with_its_deploying(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser says that it has begun with one; nobody else is offered a way back."""
+    browser = Browser(monkeypatch)
+    sheet = sheet_of(client, Suite())
+    editor = sheet._editor
+    assert editor is not None
+    assert (editor.props["own"], editor.props["draft"]) == (
+        "lockstep-draft:Rooms", "lockstep-draft",
+    )  # fmt: skip
+    assert (sheet._back.text, sheet._back.visible) == ("Back to the deployed text", False)
+    (begun,) = [one for one in editor._event_listeners.values() if one.type == "begun"]
+    editor._handle_event({"listener_id": begun.id, "args": None})
+    assert sheet._back.visible
+    press(client, "Back to the deployed text")
+    await settled()
+    assert ("setText", TEXT) in browser.told
+    assert not sheet._back.visible
+    press(client, "Deploy")
+    await settled()
+    press(client, "Upgrade")
+    await settled()
+    assert browser.told[-2:] == [("forget",), ("goes to", "/apps/Rooms")]
+
+
+async def test_a_suite_that_is_back_is_not_called_away(client: Client) -> None:
+    """The line above the page goes with the first answer, of whatever kind."""
+    suite = Suite()
+    sheet = sheet_of(client, suite)
+    for error in (None, RefusedError(404, {"title": "no such app"}, None)):
+        suite.error = UnavailableError("the coordinator is away")
+        await sheet._compare(TEXT, known(TEXT))
+        assert sheet.view.banner.text == "the coordinator is away"
+        suite.error = error
+        await sheet._compare(TEXT, known(TEXT))
+        assert sheet.view.banner.text == ""

@@ -1,0 +1,51 @@
+"""What tests do on a page that no browser shows."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from types import SimpleNamespace
+from typing import Any, cast
+
+from fastapi import Request
+from nicegui import Client, ui
+from nicegui.elements.mixins.text_element import TextElement
+
+from lockstep.clock import VirtualClock
+from lockstep_services.console.shell import View, World
+
+
+async def settled() -> None:
+    """What can run without time passing has run; what nobody holds is gone."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+    gc.collect()
+
+
+def press(client: Client, label: str) -> None:
+    """A click on the newest button of this label."""
+    found = [one for one in client.elements.values() if isinstance(one, ui.button)]
+    chosen = [one for one in found if one.text == label][-1]
+    (listener,) = chosen._event_listeners.values()
+    chosen._handle_event({"listener_id": listener.id, "args": {}})
+
+
+def dialogs(client: Client) -> list[ui.dialog]:
+    """Those on the page."""
+    return [one for one in client.elements.values() if isinstance(one, ui.dialog)]
+
+
+def texts(client: Client) -> list[str]:
+    """What is written on it, in the order of the elements' making."""
+    return [
+        one.text
+        for one in client.elements.values()
+        if isinstance(one, TextElement | ui.button) and one.text
+    ]
+
+
+def view_of(suite: Any) -> View:
+    """A page on that suite, whose workshops and clock nobody uses; a person may do all."""
+    request = Request({"type": "http", "path_params": {}, "query_string": b"", "headers": []})
+    world = cast("World", SimpleNamespace(clock=VirtualClock()))
+    return View(request, world, suite, banner=ui.label(), actions=ui.element())
