@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from pkgutil import resolve_name
 from typing import Any
 
@@ -25,6 +26,11 @@ STEPS = "$.items[?(@.t =~ /(?=(a+)+b).*/)].n"
 """An expression that takes too many steps on a long text."""
 
 LONG = '{"items":[{"n":1,"t":"%s"}]}' % ("a" * 3_000)
+
+
+def too_deep() -> Any:
+    """Lists in one another, beyond the stack that this process has."""
+    return nested(sys.getrecursionlimit())
 
 
 def nested(levels: int) -> Any:
@@ -119,7 +125,7 @@ def test_a_row_that_is_nested_too_deep_is_refused(kind: str) -> None:
     """As a MappingError, which the sink puts aside; the next row passes."""
     written = writer(annotation(kind))
     with pytest.raises(MappingError):
-        written.write(events((nested(900),)))
+        written.write(events((too_deep(),)))
     assert written.write(events((nested(3),)))
 
 
@@ -127,7 +133,7 @@ def test_an_option_that_cannot_be_filled_refuses_its_row_alone() -> None:
     """Rows of a group that it would be part of are messages of their own."""
     mapping = annotation("json", event_grouping_enabled="true")
     written = writer(mapping, topic="{{x}}")
-    deep, *others = events((nested(900),), (1,), (1,))
+    deep, *others = events((too_deep(),), (1,), (1,))
     with pytest.raises(MappingError, match="nested too deep"):
         written.fill("{{x}}", deep)
     assert written.fill("{{x}}", others[0]) == "1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -15,9 +16,9 @@ TABLE = "@map(type='csv', header='true')"
 
 
 def deep() -> Any:
-    """Deeper than JSON is written, and than a text of it could be made."""
+    """Deeper than JSON is written, and than this process could make a text of it."""
     value: Any = 1
-    for _ in range(600):
+    for _ in range(sys.getrecursionlimit()):
         value = [value]
     return value
 
