@@ -205,7 +205,7 @@ class SourceFeeds:
     async def _opened(self, source: Source, written: Source) -> Mailbox:
         kafka = source.kafka
         if kafka is not None:
-            return KafkaMailbox(kafka)
+            return KafkaMailbox(kafka, self._clock)
         if source.is_cdc and self._changes is not None:
             return self._changes.open(source, written)
         carrier = None if source.subject is not None else carrier_of(source.kind)

@@ -25,6 +25,7 @@ from confluent_kafka import (
 )
 
 from lockstep.bus import Mail
+from lockstep.clock import Clock
 from lockstep.connectors.kafka import files_of
 from lockstep.events import UnavailableError
 from lockstep.tls import Renewal
@@ -36,6 +37,10 @@ T = TypeVar("T")
 TIMEOUT_S: Final = 10.0
 SESSION_TIMEOUT_MS: Final = 10_000
 """After so long the partitions of a receiver that died go to the others."""
+
+COMMIT_AGAIN_MS: Final = 3_600_000
+"""Of partitions that are named, places are committed again so often. Nobody is a member of their
+group then, so the broker forgets each `offsets.retention.minutes` after its last commit."""
 
 PASSING: Final = frozenset(
     {
@@ -53,8 +58,10 @@ class KafkaMailbox:
     """Opened with the first read, and again when its certificates were replaced. Errors:
     UnavailableError."""
 
-    def __init__(self, options: KafkaOptions) -> None:
+    def __init__(self, options: KafkaOptions, clock: Clock) -> None:
         self._options = options
+        self._clock = clock
+        self._again_ms = 0  # when places are to be committed again
         self._consumer: Consumer | None = None
         self._offsets = Offsets()
         self._renewal = Renewal(files_of(options.settings))
@@ -84,6 +91,8 @@ class KafkaMailbox:
                 self._consumer = self._join()
             if ended := self._ended():
                 self._consumer.commit(offsets=ended, asynchronous=True)
+            if self._options.partitions and self._clock.monotonic_ms() >= self._again_ms:
+                self._commit_again(self._consumer)
             found = self._consumer.consume(max_messages, timeout=wait_s)
         except KafkaException as error:
             raise _away(error.args[0]) from error
@@ -108,15 +117,26 @@ class KafkaMailbox:
             }
         )
         if options.partitions:
-            wanted = [
-                TopicPartition(topic, partition)
-                for topic in options.topics
-                for partition in options.partitions
-            ]
-            consumer.assign(self._placed(consumer, wanted))
+            consumer.assign(self._placed(consumer, self._named()))
+            self._again_ms = 0
         else:
             consumer.subscribe(list(options.topics), on_assign=self._assigned)
         return consumer
+
+    def _named(self) -> list[TopicPartition]:
+        options = self._options
+        return [
+            TopicPartition(topic, partition)
+            for topic in options.topics
+            for partition in options.partitions
+        ]
+
+    def _commit_again(self, consumer: Consumer) -> None:
+        """What stands there. A partition that brings nothing for long keeps its place so."""
+        known = consumer.committed(self._named(), timeout=TIMEOUT_S)
+        if known := [place for place in known if place.offset >= 0]:
+            consumer.commit(offsets=known, asynchronous=False)
+        self._again_ms = self._clock.monotonic_ms() + COMMIT_AGAIN_MS
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._offsets = Offsets()  # the group's: what was under way comes again, to somebody

@@ -119,7 +119,7 @@ async def _connected(servers: str, trusted: Path, mine: Pair) -> AsyncIterator[_
         timeout_ms=PATIENCE_MS,
     )
     read = f"@source(type='kafka', topic.list='{topic}', group.id='{topic}', {common})"
-    source = KafkaMailbox(KafkaOptions.of(_annotation(read)))
+    source = KafkaMailbox(KafkaOptions.of(_annotation(read)), SystemClock())
     try:
         yield _App(sink, source)
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lockstep.bus import InvalidNameError, LogName, OutputTail, input_subject
@@ -203,8 +204,30 @@ def test_a_message_with_a_known_id_is_not_given_out() -> None:
 
 def test_notes_survive_their_bytes() -> None:
     """All of their parts."""
-    note = Note(b"me", [(1, 2)], [3], [(4, 5)])
+    note = Note(b"me", [(1, 2)], [3], [(4, 5)], 6)
     assert decode_note(encode_note(note)) == note
+
+
+def test_notes_of_older_and_newer_members_are_read() -> None:
+    """What the one does not know the other leaves out, or passes over."""
+    parts = [b"me", [(1, 2)], [3], [(4, 5)]]
+    known = Note(b"me", [(1, 2)], [3], [(4, 5)])
+    assert decode_note(msgspec.msgpack.encode(parts)) == known
+    assert decode_note(msgspec.msgpack.encode([*parts, 0, "of tomorrow"])) == known
+
+
+def test_the_note_of_what_is_done_is_kept() -> None:
+    """Without it nothing would say so once Kafka has forgotten the group's offsets."""
+    queue = WorkQueue(b"me", redelivery_ms=100, window_ms=1_000)
+    queue.take_note(Note(b"me", past=3), 4, 0)
+    queue.take_note(Note(b"you", past=2), 5, 0)
+    assert queue.past == 3
+    assert queue.floors(3, 6) == (3, 4)
+    queue.take_note(Note(b"you", past=4), 6, 0)
+    assert queue.floors(4, 7) == (4, 6)
+    queue.take_note(Note(b"you", claims=[(4, 1)]), 7, 0)
+    queue.take_note(Note(b"you", past=5), 8, 0)
+    assert queue.floors(4, 9) == (4, 7)
 
 
 async def test_who_waits_for_records_can_be_called_off_as_they_come() -> None:

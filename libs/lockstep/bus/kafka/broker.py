@@ -21,7 +21,8 @@ from lockstep.bus.kafka.clients import Clients
 from lockstep.bus.kafka.connection import Connection, one
 from lockstep.bus.kafka.errors import GONE, translated
 from lockstep.bus.kafka.marks import Marks
-from lockstep.bus.kafka.sending import MAX_REQUEST_BYTES
+from lockstep.bus.kafka.sending import FRAME_BYTES, MAX_REQUEST_BYTES
+from lockstep.bus.kafka.topic_settings import TopicSettings
 from lockstep.bus.limits import BusLimits
 from lockstep.events import UnavailableError
 
@@ -30,7 +31,6 @@ T = TypeVar("T")
 _EARLIEST: Final[OffsetSpec] = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final[OffsetSpec] = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _WAIT_MS: Final = 100  # a broker that has nothing answers after it
-_FRAME_BYTES: Final = 65_536  # a record's headers, and what Kafka puts around it
 _LOOK_S: Final = 2.0
 _LOOKS: Final = 5
 _LOOK_EVERY_S: Final = 0.05
@@ -42,7 +42,7 @@ def log_config(
     limits: BusLimits, *, max_age_ms: int | None, is_large: bool = False
 ) -> dict[str, str]:
     """A topic that never forgets to make room; only what is over age, if anything."""
-    size = MAX_REQUEST_BYTES if is_large else limits.max_message_bytes + _FRAME_BYTES
+    size = MAX_REQUEST_BYTES if is_large else limits.max_message_bytes + FRAME_BYTES
     return {
         "cleanup.policy": "delete",
         "retention.bytes": "-1",
@@ -71,30 +71,36 @@ class Broker:
         self._timeout_s = connection.request_s
         self.clients = Clients(connection, _WAIT_MS)
         self._marks = Marks(connection, self._timeout_s)
+        self._settings = TopicSettings(connection)
 
     @property
     def _admin(self) -> AdminClient:
         return self.connection.admin
 
     async def ensure(self, topic: str, config: Mapping[str, str], *, partitions: int = 1) -> None:
-        """Makes the topic if it is missing; it can be written to when this returns."""
+        """Makes the topic if it is missing, or brings its limits up to date; it can be written to
+        when this returns."""
 
         async def make() -> None:
             replicas = self.connection.limits.replicas
-            await self._make(NewTopic(topic, partitions, replicas, config=dict(config)))
+            if await self._make(NewTopic(topic, partitions, replicas, config=dict(config))):
+                self._settings.made(topic, config)
 
         async def seen() -> None:
-            if not await self._has_leader(topic):
+            if not await self._replicas(topic):
                 raise UnavailableError("the topic has no leader yet", where=topic)
 
-        if not await self.connection.persistently(lambda: self._has_leader(topic)):
+        replicas = await self.connection.persistently(lambda: self._replicas(topic))
+        if replicas:
+            await self._settings.bring_up_to_date(topic, config, replicas=replicas)
+        else:
             await self.connection.persistently(make)
             await self.connection.persistently(seen)
 
     async def is_gone(self, topic: str) -> bool:
         """Whether there is none. The controller has the last word: of a topic that was made just
         now other brokers may not have heard, and one whose brokers are away has no leader."""
-        if await self.connection.persistently(lambda: self._has_leader(topic)):
+        if await self.connection.persistently(lambda: self._replicas(topic)):
             return False
         new = NewTopic(topic, 1, 1)
         return await self.connection.persistently(lambda: self._make(new, trial=True))
@@ -114,12 +120,13 @@ class Broker:
 
         async def unseen() -> None:
             for _ in range(_LOOKS):  # each asks some broker
-                if await self._has_leader(topic):
+                if await self._replicas(topic):
                     raise UnavailableError("the topic is being removed", where=topic)
                 await asyncio.sleep(_LOOK_EVERY_S)
 
         await self.connection.persistently(delete)
         self.clients.forget(topic)
+        self._settings.forget(topic)
         await self.connection.persistently(unseen)
 
     async def low(self, topic: str, partition: int = 0) -> int:
@@ -202,7 +209,8 @@ class Broker:
                 raise translated(error.args[0], new.topic) from error
         return True
 
-    async def _has_leader(self, topic: str) -> bool:
+    async def _replicas(self, topic: str) -> int:
+        """How many each partition has at least; 0 where one has no leader, or there is no topic."""
         # Any broker can tell. The client's other call for it wants the controller.
         list_topics = self._admin.list_topics
         try:
@@ -212,4 +220,7 @@ class Broker:
         told = found.topics[topic]
         if told.error is not None and told.error.code() not in GONE | _NO_LEADER:
             raise translated(told.error, topic)
-        return told.error is None and all(each.leader >= 0 for each in told.partitions.values())
+        partitions = told.partitions.values()
+        if told.error is not None or any(each.leader < 0 for each in partitions):
+            return 0
+        return min((len(each.replicas) for each in partitions), default=0)

@@ -61,7 +61,9 @@ class Connection:
         """How often clients were made: those that were made before have older certificates."""
         self._refusal: KafkaError | None = None
         self._closed = False
-        self._sender = Sender(self.config, limits, self._troubled)
+        self.taken_bytes: dict[str, int] = {}
+        """What topics take of one message with all that is around it, where that is known."""
+        self._sender = Sender(self.config, limits, self._troubled, self.taken_bytes)
         self.send = self._sender.send
         self._renewing: asyncio.Task[None] | None = None
 

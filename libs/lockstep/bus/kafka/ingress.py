@@ -102,6 +102,8 @@ class KafkaIngress:
             await self._notes.open(max(notes, await broker.low(self._notes_topic)))
             # What was done before must be known before anything is claimed.
             await self._notes.pass_end()
+            # Kafka forgets the offsets of a group that rests; the notes do not.
+            self._past = max(self._past, self._queue.past)
             await self._messages.open(self._past if recent is None else min(recent, self._past))
             self._tidying = asyncio.create_task(self._tidy())
 
@@ -168,31 +170,43 @@ class KafkaIngress:
         self._changed.set()
 
     async def _tidy(self) -> None:
-        """Remembers now and then from where on messages and notes are needed."""
-        known = (self._past, 0)
+        """Remembers now and then from where on messages and notes are needed, and deletes what is
+        in front of it. Goes on until nothing is left that is done."""
+        known, is_left = (self._past, 0), True
         while True:
             await self._world.clock.sleep_ms(_TIDY_EVERY_MS)
             # The notes are read further than the messages are, so nothing is missed in between.
             first, note = self._queue.floors(self._messages.place, self._notes.place)
-            if (first, note) == known or first < self._past:
+            if first < self._past or ((first, note) == known and not is_left):
                 continue
-            known = (first, note)
             try:
-                await _forget(self._world, self._messages_topic, self._notes_topic, first, note)
+                if (first, note) != known:
+                    # Durable before notes are dropped: nothing else says what is done.
+                    if first > self._queue.past:
+                        await self._tell(Note(self._world.writer, past=first))
+                    await self._broker.set_trimmed(self._messages_topic, first)
+                    await self._broker.set_trimmed(self._notes_topic, note)
+                    known = (first, note)
+                is_left = await _drop(
+                    self._world, self._messages_topic, self._notes_topic, first, note
+                )
             except UnavailableError as error:
                 get_logger().debug("bus error", error=str(error))
             except LockstepError as error:  # the operator may mend it
+                known, is_left = (first, note), False  # said once
                 get_logger().warning("nothing is forgotten at the front door", error=str(error))
 
 
-async def _forget(world: World, messages: str, notes: str, first: int, note: int) -> None:
+async def _drop(world: World, messages: str, notes: str, first: int, note: int) -> bool:
+    """Deletes the records in front of both places, but messages whose ids may be asked for. Whether
+    any such message is left."""
     broker = world.broker
-    await broker.set_trimmed(messages, first)
-    await broker.set_trimmed(notes, note)
     window_ms = broker.connection.limits.dedup_window_ms
     recent = await broker.since(messages, world.clock.now_ms() - window_ms)
+    is_left = recent is not None and recent < first
     first = first if recent is None else min(first, recent)
     if first > await broker.low(messages):
         await broker.drop(messages, first)
     if note > await broker.low(notes):
         await broker.drop(notes, note)
+    return is_left

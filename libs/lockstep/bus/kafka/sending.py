@@ -22,7 +22,11 @@ Headers = Sequence[tuple[str, bytes]]
 MAX_REQUEST_BYTES: Final = 8_388_608
 """Of one message with all that is around it: dead letters hold what was too large for a log."""
 
+FRAME_BYTES: Final = 65_536
+"""A message's headers, and what Kafka puts around it."""
+
 _HEARS_EVERY_S: Final = 0.2
+_BATCH_BYTES: Final = 1_000_000  # the client's own limit
 _FLUSH_S: Final = 2.0
 _ATTEMPTS: Final = 3  # within the time that a message has
 _QUEUE_MESSAGES: Final = 100_000
@@ -48,10 +52,12 @@ class Sender:
         config: Mapping[str, Any],
         limits: BusLimits,
         troubled: Callable[[KafkaError], None],
+        taken_bytes: Mapping[str, int],
     ) -> None:
         self._config = config
         self._limits = limits
         self._troubled = troubled
+        self._taken_bytes = taken_bytes
         self._loop = asyncio.get_running_loop()
         self._producer = self._made()
         self._broken: deque[Producer] = deque()
@@ -120,7 +126,7 @@ class Sender:
     def _produce(self, message: _Message) -> None:
         def delivered(error: KafkaError | None, stored: Any) -> None:
             offset = None if error is not None else stored.offset()
-            self._post(_settle, message.done, error, offset, message.where)
+            self._post(self._settle, message, error, offset)
 
         try:
             self._producer.produce(
@@ -143,6 +149,18 @@ class Sender:
                 self._broken.append(self._producer)
                 self._producer = self._made()
             raise translated(told, message.where) from error
+
+    def _settle(self, message: _Message, error: KafkaError | None, offset: int | None) -> None:
+        done, where = message.done, message.where
+        if done.done():
+            return
+        if error is not None:
+            taken_bytes = self._taken_bytes.get(message.topic)
+            done.set_exception(refusal_of(error, len(message.value), taken_bytes, where))
+        elif offset is not None and offset >= 0:
+            done.set_result(offset)
+        else:  # it was stored by an attempt whose answer was lost
+            done.set_exception(UnavailableError("the bus does not tell where this is", where=where))
 
     def _hear(self) -> None:
         while not self._closed:
@@ -169,6 +187,8 @@ class Sender:
                 "request.timeout.ms": max(1_000, limits.publish_timeout_ms // _ATTEMPTS),
                 "socket.timeout.ms": max(1_000, limits.publish_timeout_ms // _ATTEMPTS),
                 "message.max.bytes": MAX_REQUEST_BYTES,
+                # A broker refuses all of a batch that is larger than its topic takes of one.
+                "batch.size": min(_BATCH_BYTES, limits.max_message_bytes),
                 "queue.buffering.max.messages": _QUEUE_MESSAGES,
             }
         )
@@ -178,17 +198,23 @@ def _too_much(where: str) -> UnavailableError:
     return UnavailableError("too much is under way to the bus", where=where)
 
 
-def _settle(
-    done: asyncio.Future[int], error: KafkaError | None, offset: int | None, where: str
-) -> None:
-    if done.done():
-        return
-    if error is not None:
-        done.set_exception(translated(error, where))
-    elif offset is not None and offset >= 0:
-        done.set_result(offset)
-    else:  # it was stored by an attempt whose answer was lost
-        done.set_exception(UnavailableError("the bus does not tell where this is", where=where))
+def refusal_of(
+    error: KafkaError, size_bytes: int, taken_bytes: int | None, where: str
+) -> LockstepError:
+    """Why a message was not stored. One that fits by itself was refused with others that were sent
+    along with it, so it may be tried again. So may one of which nobody knows whether it fits: who
+    took it for too large would put it aside."""
+    if error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+        return translated(error, where)
+    limit_bytes = None if taken_bytes is None else max(1, taken_bytes - FRAME_BYTES)
+    if limit_bytes is not None and size_bytes > limit_bytes:
+        return RecordTooLargeError(size_bytes, limit_bytes, where=where)
+    return UnavailableError(
+        f"a record of {size_bytes} bytes is too large for its topic, alone or with others",
+        where=where,
+        hint="raise max.message.bytes of the topic, or let the bus's user describe and alter the "
+        "configs of its topics",
+    )
 
 
 def _give_up(done: asyncio.Future[int], where: str) -> None:

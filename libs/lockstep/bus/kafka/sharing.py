@@ -20,12 +20,14 @@ FREE: Final = -1
 
 
 class Note(msgspec.Struct, frozen=True, array_like=True):
-    """What a member says: these I take, these are done, these I give back."""
+    """What a member says: these I take, these are done, these I give back; and everything in front
+    of `past` is done, which an older reader passes over."""
 
     member: bytes
     claims: list[tuple[int, int]] = []
     done: list[int] = []
     freed: list[tuple[int, int]] = []
+    past: int = 0
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -67,6 +69,8 @@ class WorkQueue:
         self._won: list[tuple[int, int]] = []
         self._given: set[int] = set()  # what was given out and is still ours to settle
         self._ids: OrderedDict[bytes, tuple[int, int]] = OrderedDict()
+        self.past = 0  # the notes say that messages in front of it are done
+        self._past_note: int | None = None  # the note that says so
 
     def take_message(self, raw: Raw, own_id: bytes | None, *, is_past: bool) -> None:
         """The next message; `is_past`: it is done, and only its id is of interest."""
@@ -78,6 +82,8 @@ class WorkQueue:
 
     def take_note(self, note: Note, offset: int, now_ms: int) -> None:
         """The next note."""
+        if note.past > self.past:
+            self.past, self._past_note = note.past, offset
         for place, number in note.claims:
             self._mentioned.setdefault(place, offset)
             if note.member == self._member:
@@ -150,12 +156,14 @@ class WorkQueue:
             self._claimed.pop(place, None)
 
     def floors(self, message_place: int, note_place: int) -> tuple[int, int]:
-        """From where on messages and notes are still needed, given how far both were read."""
+        """From where on messages and notes are still needed, given how far both were read. The
+        note that says how far messages are done is always needed."""
         first = next(iter(self.messages), message_place)
         self._done = {place for place in self._done if place >= first}
         self._mentioned = {place: note for place, note in self._mentioned.items() if place >= first}
         self._holders = {place: holder for place, holder in self._holders.items() if place >= first}
-        return first, min(self._mentioned.values(), default=note_place)
+        needed = note_place if self._past_note is None else self._past_note
+        return first, min([needed, *self._mentioned.values()])
 
     def _is_free(self, holder: Holder, now_ms: int) -> bool:
         return holder.since_ms == FREE or holder.since_ms + self._redelivery_ms <= now_ms

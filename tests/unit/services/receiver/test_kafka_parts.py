@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
+from confluent_kafka import OFFSET_INVALID, TopicPartition
+
+from lockstep.clock import VirtualClock
 from lockstep.siddhiql import ast
+from lockstep_services.receiver import kafka
 from lockstep_services.receiver.kafka_options import KafkaOptions
 from lockstep_services.receiver.offsets import Offsets
 
@@ -60,3 +67,70 @@ def test_options_are_read() -> None:
         "fetch.min.bytes": "1",
         "client.id": "x:y",
     }
+
+
+class Member:
+    """A client whose group has been in one of two partitions, and that gets nothing."""
+
+    def __init__(self, _: object) -> None:
+        self.commits: list[list[tuple[int, int]]] = []
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> None:
+        """Nothing comes of them."""
+
+    def committed(
+        self, partitions: Sequence[TopicPartition], timeout: float
+    ) -> list[TopicPartition]:
+        """The first one's place is known."""
+        offsets = (7, OFFSET_INVALID)
+        return [
+            TopicPartition(each.topic, each.partition, offset)
+            for each, offset in zip(partitions, offsets, strict=True)
+        ]
+
+    def commit(self, offsets: Sequence[TopicPartition], *, asynchronous: bool) -> None:
+        """Noted."""
+        self.commits.append([(each.partition, each.offset) for each in offsets])
+
+    def consume(self, _: int, timeout: float) -> list[object]:
+        """Nothing."""
+        return []
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+async def test_places_of_named_partitions_are_committed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker forgets those of a partition that brings nothing for a week, as it knows of no
+    members; the topic would come again from its beginning."""
+    clock = VirtualClock()
+    made: list[Member] = []
+
+    def join(config: object) -> Member:
+        made.append(Member(config))
+        return made[-1]
+
+    monkeypatch.setattr(kafka, "Consumer", join)
+    mailbox = kafka.KafkaMailbox(_options(topic_list="a", partition_no_list="0, 1"), clock)
+    for _ in range(2):
+        await mailbox.read(max_messages=1, wait_ms=0)
+    assert made[0].commits == [[(0, 7)]]
+    await clock.advance_ms(kafka.COMMIT_AGAIN_MS)
+    await mailbox.read(max_messages=1, wait_ms=0)
+    assert made[0].commits == [[(0, 7)]] * 2
+    await mailbox.close()
+
+
+async def test_places_of_a_group_with_members_are_the_broker_s_to_keep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It forgets them only when all members have left."""
+    member = Member(None)
+    monkeypatch.setattr(member, "subscribe", lambda *_, **__: None, raising=False)
+    monkeypatch.setattr(kafka, "Consumer", lambda _: member)
+    mailbox = kafka.KafkaMailbox(_options(), VirtualClock())
+    await mailbox.read(max_messages=1, wait_ms=0)
+    await mailbox.close()
+    assert member.commits == []
