@@ -130,8 +130,8 @@ def _fitting(
 
 
 def _converted(code: str, column: pa.Array, attribute: Attribute, stream: str) -> pa.Array:
-    """The column in the type that its attribute has now. A number stays what it is, but for the
-    nearest float of a double. _MisfitError."""
+    """The column in the type that its attribute has now. A number stays what it is, or becomes the
+    nearest double or float. _MisfitError."""
     wanted = ARROW_TYPES[attribute.type]
     if CODES[code] == wanted:
         return column
@@ -141,7 +141,7 @@ def _converted(code: str, column: pa.Array, attribute: Attribute, stream: str) -
     if not {code, attribute.type.value[0]} <= _NUMBERS:
         raise _MisfitError(f"{name} holds {_NAMES[code]}; the app has {attribute.type}")
     try:
-        return column.cast(wanted)
+        return column.cast(wanted, safe=not pa.types.is_floating(wanted))
     except pa.ArrowInvalid as error:
         raise _MisfitError(f"{name} holds a {_NAMES[code]} that is no {attribute.type}") from error
 
