@@ -9,7 +9,7 @@ from lockstep.control.answers import (
 )
 from lockstep.control.archived import archive_cursor, archived, archived_to
 from lockstep.control.catalogue import Catalogue
-from lockstep.control.claims import AT_THE_DOOR, claims_of, may_claim, path_of
+from lockstep.control.claims import AT_THE_DOOR, address_of, claims_of, may_claim, path_of
 from lockstep.control.connectors import (
     Connector,
     connectors_of,
@@ -103,6 +103,7 @@ __all__ = [
     "SinkStatus",
     "UnitFlow",
     "UnitView",
+    "address_of",
     "answer_flows",
     "answer_limit_bytes",
     "archive_cursor",

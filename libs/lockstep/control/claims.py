@@ -34,14 +34,24 @@ def claims_of(app: CheckedApp) -> Mapping[str, str]:
     for _, _, source in annotated(app, "source"):
         path = path_of(source)
         if path is not None and path != "/":
-            found[f"the path {path!r}"] = PATH
+            found[_claim_of(path)] = PATH
         place = source.get(PLACE)
         if place is not None and (source.get("type") or "").lower() == "nats":
             options = options_of(ExtensionKind.SOURCE, source)
             if not server_urls(options):
-                subject = options["destination"]
+                subject = options.get("destination", "")
                 found[f"the durable.name {place!r} of the subject {subject!r}"] = PLACE
     return found
+
+
+def address_of(app: str, stream: str) -> str:
+    """The path at which the door takes events for a stream of any app, in the words of
+    `claims_of`: it goes before what others claim."""
+    return _claim_of(f"/{app}/{stream}")
+
+
+def _claim_of(path: str) -> str:
+    return f"the path {path!r}"
 
 
 def may_claim(text: str) -> bool:

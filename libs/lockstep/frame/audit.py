@@ -51,19 +51,20 @@ class AuditTrail:
         self._waiting: deque[AuditEntry] = deque()
         self._strangers = Strangers()
 
-    async def note(self, entry: AuditEntry, *, now: bool) -> None:
+    async def note(self, entry: AuditEntry, *, now: bool, address: str) -> None:
         """`now`: it is in the store when this returns, if the store can be reached. Of what
-        strangers were refused a part is noted one by one, and the rest counted in one entry."""
+        strangers were refused a part is noted one by one, and the rest counted in one entry.
+        `address`: of who asked, see `Callers.address_of`."""
         if entry.who == NOBODY:
             self._add_left_out()
-            if not self._strangers.take(entry):
+            if not self._strangers.take(entry, address):
                 return
         self._add(entry)
         if now:
             await self.flush()
 
-    def _add_left_out(self) -> None:
-        counted = self._strangers.told(self._clock.now_ms())
+    def _add_left_out(self, *, is_end: bool = False) -> None:
+        counted = self._strangers.told(self._clock.now_ms(), is_end=is_end)
         if counted is not None:
             self._add(counted)
 
@@ -90,8 +91,12 @@ class AuditTrail:
                 return
 
     async def run(self) -> None:
-        """For refusals, of which there may be many."""
-        while True:
-            await self._clock.sleep_ms(EVERY_MS)
-            self._add_left_out()
+        """For refusals, of which there may be many. At the end the rest is written."""
+        try:
+            while True:
+                await self._clock.sleep_ms(EVERY_MS)
+                self._add_left_out()
+                await self.flush()
+        finally:
+            self._add_left_out(is_end=True)
             await self.flush()

@@ -151,7 +151,11 @@ class Guard:
             raise
         finally:
             if is_told(need, request.method, status):
-                await self._trail.note(self._entry(request, status), now=status not in (401, 403))
+                await self._trail.note(
+                    self._entry(request, status),
+                    now=status not in (401, 403),
+                    address=self._callers.address_of(request),
+                )
         return response
 
     def _entry(self, request: web.Request, status: int) -> AuditEntry:

@@ -61,25 +61,26 @@ class Strangers:
         self._left_out = 0
         self._last: AuditEntry | None = None
 
-    def take(self, entry: AuditEntry) -> bool:
-        """Whether it is noted by itself; one that is not is counted. `told` comes first."""
+    def take(self, entry: AuditEntry, address: str) -> bool:
+        """Whether it is noted by itself; one that is not is counted. `told` comes first.
+        `address`: of who asked, where one is believed who asks for many."""
         if entry.at_ms >= self._until_ms:
             self._until_ms = entry.at_ms + _MINUTE_MS
             self._noted.clear()
         if (
             self._noted.total() < MAX_STRANGERS_A_MINUTE
-            and self._noted[entry.address] < MAX_OF_ADDRESS_A_MINUTE
+            and self._noted[address] < MAX_OF_ADDRESS_A_MINUTE
         ):
-            self._noted[entry.address] += 1
+            self._noted[address] += 1
             return True
         self._left_out += 1
         self._last = entry
         return False
 
-    def told(self, now_ms: int) -> AuditEntry | None:
-        """One entry for all that were left out, when their minute is over."""
+    def told(self, now_ms: int, *, is_end: bool = False) -> AuditEntry | None:
+        """One entry for all that were left out, when their minute is over, or the process ends."""
         last, count = self._last, self._left_out
-        if last is None or now_ms < self._until_ms:
+        if last is None or (now_ms < self._until_ms and not is_end):
             return None
         self._last, self._left_out = None, 0
         says = f"{count} more requests of strangers were refused within a minute"

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from lockstep.bus import Bus
 from lockstep.clock import Clock
-from lockstep.control import DEPLOYMENTS_CHANGED, claims_of, may_claim
+from lockstep.control import DEPLOYMENTS_CHANGED
 from lockstep.events import Life, UnavailableError
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.frame import Offload, Problem
@@ -22,7 +22,6 @@ from lockstep.frame.bodies import whole_number
 from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import fleet_of
 from lockstep.settings import CoordinatorSettings
-from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import (
     OWN_SETTINGS,
     Deploying,
@@ -35,6 +34,7 @@ from lockstep.store import (
 )
 from lockstep.telemetry import Logger
 from lockstep_services.coordinator.app_logs import AppLogs
+from lockstep_services.coordinator.claims import Claims
 from lockstep_services.coordinator.layouts import Layouts
 from lockstep_services.coordinator.pasts import FoundPast, Pasts, PastWish
 
@@ -144,6 +144,7 @@ class DesiredState:
         self._pasts = pasts
         self._offload = offload
         self._plans = plans
+        self._claims = Claims(plans)
         self._logs = logs
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._store = store
@@ -175,7 +176,7 @@ class DesiredState:
         wish = _Wish(plan, text, version_of(text), settings, parallel, past, may_replace, who, how)
         await self._offload.run(lambda: fleet_of(plan, parallel))  # refused here, not later
         there = await self._store.deployments.list()
-        await self._offload.run(lambda: _refuse_claimed(plan, there, self._plans))
+        await self._offload.run(lambda: self._claims.refuse(plan, there))
         async with self.one_at_a_time(plan.name):
             return await self._deploy(wish)
 
@@ -347,36 +348,6 @@ async def _noted(wish: _Wish, before: Deployment | None, store: Store, keep: int
         is_first = HowDeployed.FRESH if before is None else HowDeployed.UPGRADE
         how = HowDeployed.RESTORE if wish.version in earlier else is_first
     return Deploying(wish.who, how, keep)
-
-
-def _refuse_claimed(plan: AppPlan, there: Sequence[Deployment], plans: Plans) -> None:
-    """Problem where the app newly claims what another deployed one has; which one is said to
-    nobody."""
-    wanted = dict(claims_of(plan.checked))
-    known = {one.app: one for one in there}
-    if wanted and plan.name in known:
-        before = _claims_in(known.pop(plan.name).text, plans)
-        wanted = {claim: by for claim, by in wanted.items() if claim not in before}
-    for other in known.values():
-        if not wanted:
-            return
-        taken = wanted.keys() & _claims_in(other.text, plans).keys()
-        if taken:
-            claim = min(taken)
-            raise Problem(
-                HTTPStatus.CONFLICT, f"{claim} belongs to another app",
-                hint=f"choose another {wanted[claim]}, or undeploy the app that has it",
-            )  # fmt: skip
-
-
-def _claims_in(text: str, plans: Plans) -> Mapping[str, str]:
-    """Of an app that is deployed; none of a text that is not valid here."""
-    if not may_claim(text):
-        return {}
-    try:
-        return claims_of(plans.of(text).checked)
-    except SiddhiQLError:
-        return {}
 
 
 def version_of(text: str) -> str:

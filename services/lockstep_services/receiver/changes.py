@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from lockstep.bus import Mail, Mailbox
@@ -25,7 +26,6 @@ from lockstep.databases import (
     open_polling,
 )
 from lockstep.events import LockstepError, UnavailableError
-from lockstep.frame import LeaseKeeper
 from lockstep.siddhiql.parts import parts
 from lockstep.store import Cursors
 from lockstep.telemetry import Logger
@@ -33,8 +33,6 @@ from lockstep_services.receiver.cursors import CursorMemory
 from lockstep_services.receiver.sources import Source
 
 POLL_S: Final = 1
-READER_LEAVES_MS: Final = 1_000
-"""So long whoever reads a source has to end before others do what it would do at the end."""
 _DATASOURCE: Final = {
     "datasource": "datasource.name", "jdbc.url": "url", "username": "username",
     "password": "password",
@@ -50,6 +48,14 @@ def label_of(source: Source, since_ms: int) -> str:
     named = [source.name, str(since_ms), *(options.get(name, "") for name in _IDENTITY)]
     named.append(options.get("polling.column", ""))
     return f"lockstep_{hashlib.sha256(json.dumps(named).encode()).hexdigest()[:24]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What reads a source, and what the database knows it by."""
+
+    label: str
+    listening: Listening
 
 
 class ChangeSources:
@@ -68,8 +74,8 @@ class ChangeSources:
         self._cursors = cursors
         self._clock = clock
         self._log = log
-        self._opened: dict[str, tuple[str, Listening]] = {}
-        """By the names of sources: the label, and what reads."""
+        self._opened: dict[str, Opened] = {}
+        """By the names of sources."""
 
     def stamp(self, source: Source) -> bytes:
         """Another one when the app's logs are others."""
@@ -96,22 +102,25 @@ class ChangeSources:
                 datasource, table, operations_of(options), label, memory, clock,
                 server_id=server_id_of(options, label), publication=options.get("publication"),
             )  # fmt: skip
-        self._opened[source.name] = (label, listening)
+        self._opened[source.name] = Opened(label, listening)
         return ChangesMailbox(listening, table)
 
-    async def ended(self, name: str, then: Source | None, keeper: LeaseKeeper) -> None:
-        """What nobody reads any more the database shall not keep. Every receiver sees to it, as
-        none may hold the lease; whoever does comes first."""
-        label, listening = self._opened.pop(name, ("", None))
-        if listening is None or (then is not None and self._label(then) == label):
-            return
-        await keeper.wait_held(READER_LEAVES_MS)
+    def ended(self, name: str) -> Opened | None:
+        """What was opened for a source that is not read any more as it was."""
+        return self._opened.pop(name, None)
+
+    def goes_on(self, opened: Opened, then: Source | None) -> bool:
+        """Whether what stands there now reads on from what the database keeps."""
+        return then is not None and self._label(then) == opened.label
+
+    async def forget(self, name: str, opened: Opened) -> None:
+        """What nobody reads any more the database shall not keep."""
         try:
-            await listening.forget()
+            await opened.listening.forget()
         except LockstepError as error:
             self._log.warning(
                 "a database keeps changes for a source that is not read any more",
-                source=name, slot=label, error=error.message,
+                source=name, slot=opened.label, error=error.message,
             )  # fmt: skip
 
     def _label(self, source: Source) -> str:

@@ -36,6 +36,7 @@ from lockstep_services.receiver.cursors import CursorMemory
 from lockstep_services.receiver.drafts import BatchDraft
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.intakes import Intakes
+from lockstep_services.receiver.leases import ReaderLeases
 from lockstep_services.receiver.runs import BatchRun
 
 HELD_WAIT_MS: Final = 1_000
@@ -114,7 +115,7 @@ class CopyFeeds:
         tasks: Tasks,
         clock: Clock,
         cursors: Cursors,
-        keeper_of: Callable[[str], LeaseKeeper],
+        leases: ReaderLeases,
         datasource_of: Callable[[str, ast.Annotation, str], Datasource],
         led_life: Callable[[str], int | None],
         metrics: Metrics,
@@ -126,12 +127,11 @@ class CopyFeeds:
         self._tasks = tasks
         self._clock = clock
         self._cursors = cursors
-        self._keeper_of = keeper_of
+        self._leases = leases
         self._datasource_of = datasource_of
         self._led_life = led_life
         self._metrics = metrics
         self._log = log
-        self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, Copied] = {}
 
     async def run(self) -> None:
@@ -140,11 +140,7 @@ class CopyFeeds:
 
     async def follow_catalogue(self) -> None:
         """Brings the tasks in line with what is deployed now."""
-        wanted = {
-            copied.name: copied
-            for view in self._catalogue.views
-            for copied in (Copied(view, table) for table in view.checked.external)
-        }
+        wanted = self._wanted()
         for name, copied in list(self._running.items()):
             if name not in wanted or wanted[name].label != copied.label:
                 await self._end(name, for_good=True)
@@ -155,8 +151,6 @@ class CopyFeeds:
         for name, copied in wanted.items():
             if name not in self._running:
                 self._running[name] = copied
-                keeper = self._keepers[name] = self._keeper_of(f"copy/{name}")
-                self._tasks.supervise(f"copy-lease-{name}", keeper.run)
                 self._tasks.supervise(f"copy-{name}", partial(self._feed, name))
 
     async def stop(self) -> None:
@@ -164,16 +158,29 @@ class CopyFeeds:
         await self._tasks.stop("copies")
         for name in list(self._running):
             await self._end(name, for_good=False)
+        await self._leases.stop()
 
     async def _end(self, name: str, *, for_good: bool) -> None:
         await self._tasks.stop(f"copy-{name}")
-        keeper, copied = self._keepers.pop(name), self._running.pop(name)
+        copied = self._running.pop(name)
         if for_good:
-            # Every receiver sees to it, as none may hold the lease; whoever does comes first.
-            await keeper.wait_held(HELD_WAIT_MS)
-            await self._forget(copied)
-        await self._tasks.stop(f"copy-lease-{name}")
-        await keeper.release()
+            self._leases.end(name, partial(self._is_wanted, copied), partial(self._forget, copied))
+        else:
+            await self._leases.let_go(name)
+
+    def _wanted(self) -> dict[str, Copied]:
+        """By name, what is deployed now."""
+        return {
+            copied.name: copied
+            for view in self._catalogue.views
+            for copied in (Copied(view, table) for table in view.checked.external)
+        }
+
+    def _is_wanted(self, copied: Copied) -> bool:
+        """Whether whoever follows it now goes on with what the database keeps: the same app may
+        have been deployed again, and another receiver follows it already."""
+        now = self._wanted().get(copied.name)
+        return now is not None and now.label == copied.label
 
     async def _forget(self, copied: Copied) -> None:
         """What nobody reads any more the database shall not keep."""
@@ -187,7 +194,7 @@ class CopyFeeds:
             )  # fmt: skip
 
     async def _feed(self, name: str) -> None:
-        keeper = self._keepers[name]
+        keeper = await self._leases.keep(name)
         while True:
             if await keeper.wait_held(HELD_WAIT_MS) and await self._is_led(self._running[name]):
                 following = self._following(self._running[name])

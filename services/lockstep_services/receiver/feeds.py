@@ -19,7 +19,7 @@ from lockstep.clock import Clock
 from lockstep.connectors.nats import server_urls
 from lockstep.control import Catalogue
 from lockstep.events import LockstepError
-from lockstep.frame import LeaseKeeper, Tasks
+from lockstep.frame import Tasks
 from lockstep.secrets import Hidden, Vault
 from lockstep.siddhiql.secrets import secret_names, with_secrets
 from lockstep.sources import Place
@@ -31,6 +31,7 @@ from lockstep_services.receiver.discreet import DiscreetMailbox, discreet
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.health import SourceHealth
 from lockstep_services.receiver.kafka import KafkaMailbox
+from lockstep_services.receiver.leases import ReaderLeases
 from lockstep_services.receiver.messages import BusMessage, Transfer
 from lockstep_services.receiver.sources import Source, SourceBook
 
@@ -54,7 +55,7 @@ class SourceFeeds:
         gate: Gate,
         tasks: Tasks,
         clock: Clock,
-        keeper_of: Callable[[str], LeaseKeeper],
+        leases: ReaderLeases,
         vault: Vault,
         health: SourceHealth,
         sources_host: str = "127.0.0.1",
@@ -72,7 +73,7 @@ class SourceFeeds:
         self._gate = gate
         self._tasks = tasks
         self._clock = clock
-        self._keeper_of = keeper_of
+        self._leases = leases
         self._vault = vault
         self._health = health
         health.feeds = self
@@ -80,7 +81,6 @@ class SourceFeeds:
         self._sources_tls = sources_tls
         self._changes = changes
         self._cursors = cursors
-        self._keepers: dict[str, LeaseKeeper] = {}
         self._running: dict[str, tuple[Source, bytes]] = {}
         self._under_way: set[asyncio.Future[None]] = set()
 
@@ -97,9 +97,6 @@ class SourceFeeds:
         for name, (source, _) in wanted.items():
             if name not in self._running:
                 self._running[name] = wanted[name]
-                if source.has_one_reader:
-                    keeper = self._keepers[name] = self._keeper_of(f"source/{name}")
-                    self._tasks.supervise(f"source-lease-{name}", keeper.run)
                 if source.is_cdc and self._changes is not None:
                     # Whoever reads it: what the database keeps for it has to go at its end.
                     with contextlib.suppress(LockstepError):
@@ -122,26 +119,32 @@ class SourceFeeds:
 
     def reads(self, source: Source) -> bool:
         """Whether this receiver does, of several."""
-        keeper = self._keepers.get(source.name)
-        return source.name in self._running and (keeper is None or keeper.held)
+        is_one = source.has_one_reader
+        return source.name in self._running and (not is_one or self._leases.held(source.name))
 
     async def stop(self) -> None:
         """Takes no more, and ends what it has begun."""
         await self._tasks.stop("sources")
         for name, (source, _) in list(self._running.items()):
             await self._end(name, then=source)
+        await self._leases.stop()
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def _end(self, name: str, then: Source | None) -> None:
         """Another receiver may read on at once. `then`: what stands there from now on."""
         await self._tasks.stop(f"source-{name}")
-        keeper = self._keepers.pop(name, None)
-        if keeper is not None:
-            if self._changes is not None:
-                await self._changes.ended(name, then, keeper)
-            await self._tasks.stop(f"source-lease-{name}")
-            await keeper.release()
         self._health.forget(self._running.pop(name)[0])
+        changes = self._changes
+        opened = None if changes is None else changes.ended(name)
+        if changes is None or opened is None or changes.goes_on(opened, then):
+            await self._leases.let_go(name)
+            return
+
+        def is_wanted() -> bool:
+            now = (each for each in self._book.all() if each.name == name)
+            return changes.goes_on(opened, next(now, None))
+
+        self._leases.end(name, is_wanted, partial(changes.forget, name, opened))
 
     async def _feed(self, source: Source) -> None:
         try:
@@ -152,7 +155,7 @@ class SourceFeeds:
             raise
 
     async def _feed_while_held(self, source: Source) -> None:
-        keeper = self._keepers.get(source.name)
+        keeper = await self._leases.keep(source.name) if source.has_one_reader else None
 
         def may() -> bool:
             return (keeper is None or keeper.held) and not self._health.is_paused(source)

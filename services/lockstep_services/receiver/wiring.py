@@ -38,6 +38,7 @@ from lockstep_services.receiver.grpc_ports import GrpcPorts, Listening
 from lockstep_services.receiver.ingress import IngressReader
 from lockstep_services.receiver.intakes import Intakes
 from lockstep_services.receiver.lag import LagWatch
+from lockstep_services.receiver.leases import ReaderLeases
 from lockstep_services.receiver.lookups import Lookups
 from lockstep_services.receiver.messages import Transfer
 from lockstep_services.receiver.routes import Routes
@@ -96,7 +97,7 @@ class Receiver:
         )
         self._feeds = SourceFeeds(
             bus, self._catalogue, self._acceptor.sources, take, gate, context.tasks, context.clock,
-            self._keeper_of, vault, health, settings.receiver.sources_host,
+            self._leases_of("source"), vault, health, settings.receiver.sources_host,
             serving(settings.server.tls) if settings.receiver.sources_tls else None,
             changes,
             context.world.store.cursors,
@@ -104,7 +105,7 @@ class Receiver:
         )  # fmt: skip
         self._copies = CopyFeeds(
             self._catalogue, self._intakes, gate, context.tasks, context.clock,
-            context.world.store.cursors, self._keeper_of,
+            context.world.store.cursors, self._leases_of("copy"),
             datasource_of, processors.led_life,
             context.metrics, context.log,
         )  # fmt: skip
@@ -129,6 +130,13 @@ class Receiver:
         )
         taker = CallTaker(self._acceptor, gate, self._services, context.clock, context.log)
         return GrpcPorts(self._catalogue, self._acceptor.sources, taker, listening, context.log)
+
+    def _leases_of(self, kind: str) -> ReaderLeases:
+        context = self._context
+        return ReaderLeases(
+            kind, self._keeper_of, context.tasks, context.log,
+            lease_ttl_ms=context.settings.leader.lease_ttl_ms,
+        )  # fmt: skip
 
     def _keeper_of(self, resource: str) -> LeaseKeeper:
         context = self._context

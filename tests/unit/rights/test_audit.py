@@ -18,7 +18,7 @@ ENTRY = AuditEntry(0, NOBODY, "10.0.0.1", "", "GET", "/v1/apps/{app}", "/v1/apps
 def taken(strangers: Strangers, at_ms: int, address: str, count: int) -> int:
     """How many of so many are noted one by one."""
     entry = replace(ENTRY, at_ms=at_ms, address=address)
-    return sum(strangers.take(entry) for _ in range(count))
+    return sum(strangers.take(entry, address) for _ in range(count))
 
 
 def test_a_stranger_writes_so_many_entries_a_minute() -> None:

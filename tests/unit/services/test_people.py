@@ -146,6 +146,24 @@ async def test_strangers_do_not_fill_the_audit_log(doors: Doors) -> None:
     assert told["nobody"] == 10
 
 
+async def test_browsers_at_a_console_are_strangers_of_their_own(doors: Doors) -> None:
+    """One that fails to log in again and again does not keep the others out of the audit log."""
+    await add(doors, "root", role="administer", password=PASSWORD)
+    for browser in 10 * ["10.0.0.1"] + ["10.0.0.2"]:
+        headers = {"X-Forwarded-For": browser, "Authorization": ROOT}
+        body = {"user": "root", "password": "guessed wrongly"}
+        url = f"{doors.url}/v1/login"
+        async with doors.session.post(url, json=body, headers=headers) as response:
+            assert response.status == 401
+    async with asyncio.timeout(30):
+        told: Counter[str] = Counter()
+        while told["10.0.0.2"] < 1:
+            await asyncio.sleep(0.05)
+            _, answer = await doors.ask(ROOT, "GET", "/v1/audit")
+            told = Counter(e["forwarded"] for e in answer["entries"] if e["who"] == "nobody")
+    assert told == {"10.0.0.1": 10, "10.0.0.2": 1}
+
+
 async def test_roles_of_users_and_groups_reach_as_far_as_they_say(doors: Doors) -> None:
     """On one app; what is taken back is gone; who administers an app gives rights on it alone."""
     await add(doors, "root", role="administer", password=PASSWORD)

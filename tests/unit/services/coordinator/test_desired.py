@@ -13,6 +13,7 @@ import pytest
 from lockstep.bus import LogName
 from lockstep.events import Life
 from lockstep.frame import Problem
+from lockstep.siddhiql import check
 from lockstep.store import (
     Before,
     Deploying,
@@ -23,6 +24,7 @@ from lockstep.store import (
     Revision,
     Stale,
 )
+from lockstep_services.coordinator import claims
 from lockstep_services.coordinator.pasts import PastWish
 from lockstep_services.coordinator.restoring import Restoring
 from tests.unit.services.coordinator.scenes import CUT, Scene
@@ -277,3 +279,79 @@ async def test_a_place_of_another_app_is_refused() -> None:
     with pytest.raises(Problem, match="'seen' of the subject 'alerts' belongs"):
         await scene.deploy("Spy", text=text)
     await scene.deploy("Spy", text=text.replace("'seen'", "'own'"))
+
+
+PATH_OF = (
+    "@app:name('{app}') define stream {stream} (k string); from {stream} select k insert into O;"
+)
+
+
+async def test_an_address_of_another_app_is_no_path_to_claim() -> None:
+    """/<app>/<stream> is found first. What that app does not take is anybody's."""
+    scene = Scene()
+    await scene.deploy("Shop", text=PATH_OF.format(app="Shop", stream="orders"))
+    with pytest.raises(Problem, match="the path '/Shop/orders' belongs to another app") as refused:
+        await scene.deploy("Spy", text=ORDERS.format(path="Shop/orders"))
+    assert "receiver.url" in (refused.value.hint or "")
+    await scene.deploy("Spy", text=ORDERS.format(path="Shop/others"))
+
+
+async def test_no_app_takes_a_path_by_its_name() -> None:
+    """Neither a new one nor one with another stream; who has both already goes on."""
+    scene = Scene()
+    await scene.deploy("Meteo", text=ORDERS.format(path="endpoints/weather"))
+    taken = PATH_OF.format(app="endpoints", stream="weather")
+    with pytest.raises(Problem, match="'/endpoints/weather' belongs to another app") as refused:
+        await scene.deploy("endpoints", text=taken)
+    assert (refused.value.status, "name for the app" in (refused.value.hint or "")) == (409, True)
+    await scene.deploy("endpoints", text=PATH_OF.format(app="endpoints", stream="winds"))
+    with pytest.raises(Problem, match="belongs to another app"):
+        await scene.deploy("endpoints", text=taken)
+    before = await scene.desired.get("endpoints")
+    await scene.store.deployments.put(
+        replace(before, text=taken, version="earlier", life=before.life.next),
+        epoch=scene.epoch.number, deploying=Deploying("ann", HowDeployed.FRESH, 3),
+    )  # fmt: skip
+    await scene.deploy("endpoints", text=taken + AGAIN)
+    await scene.deploy("Meteo", text=ORDERS.format(path="endpoints/weather") + AGAIN)
+
+
+async def test_texts_of_many_apps_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with each deploy; and of no app that claims nothing are they read at all."""
+    scene, read = Scene(), list[str]()
+
+    def counted(text: str) -> Any:
+        read.append(text)
+        return check(text)
+
+    monkeypatch.setattr(claims, "check", counted)
+    first = (await scene.deploy("A", text=ORDERS.format(path="first"))).deployment
+    for number in range(300):
+        text = ORDERS.format(path=f"path{number}").format(app=f"A{number}")
+        await scene.store.deployments.put(
+            replace(first, app=f"A{number}", text=text, version=str(number)),
+            epoch=scene.epoch.number, deploying=Deploying("ann", HowDeployed.FRESH, 3),
+        )  # fmt: skip
+    await scene.deploy("B", text=CUT)
+    assert read == []
+    await scene.deploy("A", text=ORDERS.format(path="second"))
+    assert len(read) == 300
+    await scene.deploy("A", text=ORDERS.format(path="third"))
+    assert len(read) == 300
+    with pytest.raises(Problem, match="'/path299' belongs to another app"):
+        await scene.deploy("A", text=ORDERS.format(path="path299"))
+    assert len(read) == 300
+    await scene.desired.undeploy("A299", purge=False)
+    await scene.deploy("A", text=ORDERS.format(path="path299"))
+
+
+async def test_a_text_that_is_not_valid_any_more_claims_nothing() -> None:
+    """It stops nobody."""
+    scene = Scene()
+    text = ORDERS.format(path="orders")
+    shop = (await scene.deploy("Shop", text=text)).deployment
+    await scene.store.deployments.put(
+        replace(shop, text=shop.text + " from", version="broken", life=shop.life.next),
+        epoch=scene.epoch.number, deploying=Deploying("ann", HowDeployed.FRESH, 3),
+    )  # fmt: skip
+    await scene.deploy("Spy", text=text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -24,7 +23,6 @@ from lockstep.store import Deployment, Origin
 from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.receiver import changes
 from lockstep_services.receiver.changes import (
-    READER_LEAVES_MS,
     ChangesMailbox,
     ChangeSources,
     label_of,
@@ -33,8 +31,10 @@ from lockstep_services.receiver.changes import (
 )
 from lockstep_services.receiver.feeds import SourceFeeds
 from lockstep_services.receiver.health import SourceHealth
+from lockstep_services.receiver.leases import BEYOND_TTL_MS, ReaderLeases
 from lockstep_services.receiver.sources import Source, SourceBook
 
+TTL_MS = 3_000
 TEXT = (
     "@app:name('A') @source(type='cdc', url='jdbc:postgresql://h/d', username='u', password='p',"
     " table.name='t', operation='insert', {more} @map(type='keyvalue', @attributes(v='v')))"
@@ -161,19 +161,22 @@ async def test_a_database_forgets_a_source_that_another_receiver_read(
     catalogue: Any = SimpleNamespace(
         get=views.get, changes=1, pause=lambda *_: None, views=cast(Any, views.values())
     )
-    book = SourceBook(catalogue)
+    book, tasks = SourceBook(catalogue), Tasks(clock, get_logger())
+    leases = ReaderLeases(
+        "source", lambda _: cast(LeaseKeeper, Elsewhere(clock)), tasks, get_logger(),
+        lease_ttl_ms=TTL_MS,
+    )  # fmt: skip
     feeds = SourceFeeds(
         cast(Any, None), catalogue, book, cast(Any, None), cast(Any, None),
-        Tasks(clock, get_logger()), clock, lambda _: cast(LeaseKeeper, Elsewhere(clock)), Vault(""),
+        tasks, clock, leases, Vault(""),
         SourceHealth(catalogue, book, clock, Metrics(), retry_after_ms=1_000),
         changes=ChangeSources(catalogue, {}, cast(Any, None), clock, get_logger()),
         foreign=cast(ForeignServers, None),
     )  # fmt: skip
 
     async def forgotten() -> list[int]:
-        following = asyncio.create_task(feeds.follow_catalogue())
-        await clock.advance_ms(2 * READER_LEAVES_MS)
-        await following
+        await feeds.follow_catalogue()
+        await clock.advance_ms(TTL_MS + BEYOND_TTL_MS)
         return [one.forgotten for one in listened]
 
     assert await forgotten() == [0]
@@ -181,5 +184,11 @@ async def test_a_database_forgets_a_source_that_another_receiver_read(
     assert await forgotten() == [0, 0]
     views["A"] = view_of("database.server.name='again',")
     assert await forgotten() == [0, 1, 0]
+    there = views.pop("A")
+    await feeds.follow_catalogue()
+    await clock.advance_ms(TTL_MS)
+    views["A"] = there  # deployed again, and read by the other receiver by now
+    assert await forgotten() == [0, 1, 0, 0]
     views.clear()
-    assert await forgotten() == [0, 1, 1]
+    assert await forgotten() == [0, 1, 0, 1]
+    await feeds.stop()

@@ -21,6 +21,7 @@ from lockstep.store import Deployment, Pause
 from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.receiver.feeds import LOOK_AGAIN_MS, READ_WAIT_MS, SourceFeeds
 from lockstep_services.receiver.health import SourceHealth
+from lockstep_services.receiver.leases import ReaderLeases
 from lockstep_services.receiver.messages import BusMessage
 from lockstep_services.receiver.sources import SourceBook
 
@@ -73,15 +74,16 @@ class World:
         health = self.health = SourceHealth(
             catalogue, book, self.clock, Metrics(), retry_after_ms=1_000
         )
+        tasks = Tasks(self.clock, get_logger())
         self.feeds = SourceFeeds(
             cast(Any, SimpleNamespace(mailbox=self._mailbox)),
             catalogue,
             book,
             cast(Any, SimpleNamespace(all=self._take)),
             cast(Any, SimpleNamespace(is_closed=lambda _: False)),
-            Tasks(self.clock, get_logger()),
+            tasks,
             self.clock,
-            cast(Any, None),
+            ReaderLeases("source", cast(Any, None), tasks, get_logger(), lease_ttl_ms=3_000),
             Vault(""),
             health,
             foreign=cast(Any, None),
