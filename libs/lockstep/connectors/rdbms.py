@@ -54,12 +54,12 @@ def check_own_table(option: Callable[[str], str | None], table: str | None) -> N
     if table is None or not is_suites_own(option):
         return
     if "." in table:
-        said = f"'table.name' is {table!r}: in the suite's own database an app names no schema"
+        said = f"the table {table!r}: in the suite's own database an app names no schema"
     elif table in _SUITES_TABLES or table.lower().startswith(_SYSTEMS):
-        said = f"'table.name' is {table!r}: in the suite's own database that is not for apps"
+        said = f"the table {table!r} is not for apps in the suite's own database"
     else:
         return
-    raise SignatureError(said, f"another name; or a database of your own: {_INSTEAD}")
+    raise SignatureError(said, f"another 'table.name'; or a database of your own: {_INSTEAD}")
 
 
 def check_no_statements(option: Callable[[str], str | None]) -> None:

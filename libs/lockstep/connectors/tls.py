@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Final
 
+from lockstep.secrets.closed import HINT, is_closed
 from lockstep.siddhiql.catalogue.connectors import option
 from lockstep.tls import TlsError, TlsFiles, calling
 
@@ -14,9 +15,24 @@ OPTIONS: Final = tuple(option(name) for name in NAMES)
 INSTEAD: Final = f"PEM files on the machine of the service: {', '.join(NAMES)}"
 
 
+def files_of(options: Mapping[str, str]) -> TlsFiles:
+    """Those that the options name. OSError for a certificate or key of the suite itself: whoever
+    deploys an app shall not speak in its name."""
+    files = TlsFiles(*(options.get(name, "") for name in NAMES))
+    refuse_own(files)
+    return files
+
+
+def refuse_own(files: TlsFiles) -> None:
+    """See `files_of`."""
+    for path in (files.certificate, files.key):
+        if path and is_closed(path):
+            raise OSError(f"{path} is not for apps: {HINT}")
+
+
 def context_of(options: Mapping[str, str]) -> ssl.SSLContext | None:
     """None where the options name no file: what the machine trusts counts. OSError."""
     try:
-        return calling(TlsFiles(*(options.get(name, "") for name in NAMES)))
+        return calling(files_of(options))
     except TlsError as error:
         raise OSError(str(error)) from error  # its operator may still put the files there

@@ -6,7 +6,7 @@ import os
 import ssl
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from lockstep.events import Fault, LockstepError
-from lockstep.secrets.closed import HINT, is_closed
+from lockstep.secrets.closed import HINT, close_to_apps, is_named_closed
 from lockstep.tls import TlsFiles, calling
 
 KINDS: Final = {
@@ -60,7 +60,8 @@ class _Entry(BaseModel):
 class Datasource:
     """A database and how to get in. Its text never holds the password. `app_changes`: apps may make
     changes there by statements of their own. Of SQLite `database` is the path of a file, and there
-    is no host. Of MongoDB `uri` says all of it."""
+    is no host. Of MongoDB `uri` says all of it. `is_apps`: an app says where it is, so a file of
+    the suite is not opened."""
 
     name: str
     kind: str
@@ -74,6 +75,7 @@ class Datasource:
     statement_timeout_ms: int = 10_000
     app_changes: bool = False
     uri: str = field(default="", repr=False)
+    is_apps: bool = False
 
     @property
     def dsn(self) -> str:
@@ -131,7 +133,18 @@ def datasource_of_url(
     if kind == "sqlite":
         path = _file_of(name, url, is_open=not (username or password))
         return Datasource(
-            name, kind, "", 0, path, "", "", "", app_changes=app_changes, uri="", **limits
+            name,
+            kind,
+            "",
+            0,
+            path,
+            "",
+            "",
+            "",
+            app_changes=app_changes,
+            uri="",
+            is_apps=False,
+            **limits,
         )
     if kind is None:
         hint = NOT_HERE.get(parts.scheme, "postgresql://host:port/database")
@@ -160,6 +173,7 @@ def datasource_of_url(
         urlencode(given),
         app_changes=app_changes,
         uri="",
+        is_apps=False,
         **limits,
     )
 
@@ -207,6 +221,7 @@ def _check_mysql(name: str, given: dict[str, str]) -> None:
 
 def read_datasources(file: str, environment: Mapping[str, str] | None = None) -> Datasources:
     """Those of a TOML file, a section each; none without a file. All mistakes are told at once.
+    Files of passwords are closed to apps from now on.
 
     DatasourceError never holds a password.
     """
@@ -245,9 +260,9 @@ def datasource_for(
     if name is None:
         login = option("username") or "", option("password") or ""
         found = datasource_of_url("jdbc.url" if url else "store", url or default_dsn, *login)
-        if found.kind == "sqlite" and is_closed(found.database):
+        if found.kind == "sqlite" and is_named_closed(found.database):
             raise DatasourceError(f"{found.database} is not for apps", where=found.name, hint=HINT)
-        return found
+        return replace(found, is_apps=True)
     if name not in known:
         raise DatasourceError(
             f"there is no datasource {name!r}",
@@ -279,6 +294,7 @@ def _password(name: str, entry: _Entry, variables: Mapping[str, str]) -> str:
             hint="one of password_file, password_env, password",
         )
     if entry.password_file is not None:
+        close_to_apps((entry.password_file,))
         try:
             return entry.password_file.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

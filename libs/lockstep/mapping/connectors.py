@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from lockstep.connectors.endpoints import CREDENTIALS
 from lockstep.connectors.grpc import DOORS
 from lockstep.connectors.http_service import SERVICES
+from lockstep.connectors.rdbms import check_own_table
 from lockstep.events import LockstepError, StreamSchema
 from lockstep.mapping.distribution import build_distribution
 from lockstep.mapping.grpc_forms import check_form
 from lockstep.mapping.options import TRANSPORT
 from lockstep.mapping.registry import completed, sink_mapper, source_mapper
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
+from lockstep.siddhiql.catalogue import SignatureError
 from lockstep.siddhiql.checking.partners import check_partners
 
 
@@ -40,6 +42,7 @@ def check_connectors(checked: CheckedApp) -> None:
     """Of a whole app: builds every mapper and distribution once. SiddhiQLError for what cannot be
     built, and for sources and sinks that lack their other half."""
     check_partners(checked.app.definitions)
+    _check_own_tables(checked.app.definitions)
     for schema, _, source in annotated(checked, "source"):
         with _placed(map_of(source) or source):
             source_mapper(schema, map_of(source))
@@ -48,6 +51,24 @@ def check_connectors(checked: CheckedApp) -> None:
         with _placed(map_of(sink) or sink):
             sink_mapper(schema, map_of(sink))
             build_distribution(schema, sink)
+
+
+def _check_own_tables(definitions: Iterable[ast.Definition]) -> None:
+    """A table without a `table.name` is called as what is defined. What a secret says is seen where
+    the table is opened."""
+    for definition in definitions:
+        if not isinstance(definition, (ast.StreamDefinition, ast.TableDefinition)):
+            continue
+        kind = "store" if isinstance(definition, ast.TableDefinition) else "sink"
+        for one in definition.annotations:
+            if one.name.lower() != kind or (one.get("type") or "").lower() != "rdbms":
+                continue
+            try:
+                check_own_table(one.get, one.get("table.name") or definition.name)
+            except SignatureError as error:
+                raise SiddhiQLError(
+                    error.message, line=one.at.line, column=one.at.column, hint=error.hint
+                ) from error
 
 
 def _check_credentials(source: ast.Annotation) -> None:

@@ -23,8 +23,8 @@ class SecretError(LockstepError):
 
 class Vault:
     """Reads `<folder>/<app>/<name>`, which is that app's alone, or `<folder>/<name>`, which is for
-    every app. Each time anew, so that a file that was replaced counts. One line break at the end of
-    a file is none of the secret."""
+    every app. An app whose name is that of no folder has the latter alone. Each time anew, so that
+    a file that was replaced counts. One line break at the end of a file is none of the secret."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder) if folder else None
@@ -37,15 +37,16 @@ class Vault:
                 "there is no folder of secrets here", where=where,
                 hint="secrets.folder of the settings names it; it holds a file for each secret",
             )  # fmt: skip
-        if "/" in app or app in ("", ".", ".."):
-            raise SecretError(f"app {app!r} cannot have a folder of its own", where=where)
-        for path in (self._folder / app / name, self._folder / name):
+        # Some names of apps are names of no folder: those have what is for every app.
+        may_own = "/" not in app and app not in ("", ".", "..")
+        own = [self._folder / app / name] if may_own else []
+        for path in (*own, self._folder / name):
             if path.is_file():
                 return _read(path, where)
+        alone = f", or for app {app!r} alone into {own[0]}" if own else ""
         raise SecretError(
             f"there is no file for it in {self._folder}", where=where,
-            hint=f"put it into {self._folder / name}, or for app {app!r} alone into"
-            f" {self._folder / app / name}",
+            hint=f"put it into {self._folder / name}{alone}",
         )  # fmt: skip
 
     def stamp(self, app: str, names: Iterable[str]) -> bytes:

@@ -36,7 +36,7 @@ from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.mapping.protobuf.methods import service_of
 from lockstep.schemas import SchemaUser
 from lockstep.schemas.registry import SchemaRegistry
-from lockstep.secrets import Hidden, SecretError, Vault, is_closed
+from lockstep.secrets import Hidden, SecretError, Vault, is_named_closed
 from lockstep.secrets.closed import HINT
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind, SignatureError
@@ -195,7 +195,7 @@ class SinkFactory:
         self._limits = max_connections, statement_timeout_ms
         self._connections: dict[str, Connections] = {}
         self._mysql: dict[str, MysqlConnections] = {}
-        self._files: dict[str, SqliteFile] = {}
+        self._files: dict[tuple[str, bool], SqliteFile] = {}
         self._redis: dict[str, RedisConnections] = {}
         self._makers = installed_sinks()
         self._schemas = SchemaRegistry(clock, log)
@@ -414,9 +414,10 @@ class SinkFactory:
         return self._mysql[datasource.dsn]
 
     def _file_of(self, datasource: Datasource) -> SqliteFile:
-        if datasource.dsn not in self._files:
-            self._files[datasource.dsn] = SqliteFile(datasource)
-        return self._files[datasource.dsn]
+        key = datasource.dsn, datasource.is_apps
+        if key not in self._files:
+            self._files[key] = SqliteFile(datasource)
+        return self._files[key]
 
     def _rdbms(
         self,
@@ -442,7 +443,7 @@ class SinkFactory:
 
 @contextmanager
 def _checked(binding: SinkBinding) -> Iterator[None]:
-    """What the checker knows is looked at again: a secret, or the stream's name, may say it."""
+    """What the checker knows is looked at again: a secret may say it."""
     try:
         yield
     except SignatureError as error:
@@ -464,9 +465,12 @@ def _file_lane(binding: SinkBinding, writer: MessageWriter, options: Mapping[str
             where=binding.key,
             hint=f"write a folder of the publisher's machine for {left_open[0]}, and deploy again",
         )
-    if is_closed(path_of(uri.partition("{{")[0])):
-        raise SinkSetupError(f"{uri!r} is not for apps", where=binding.key, hint=HINT)
-    return (FilesLane if "{{" in uri else FileLane)(binding, writer, options)
+    try:
+        if is_named_closed(path_of(uri.partition("{{")[0])):
+            raise SinkSetupError(f"{uri!r} is not for apps", where=binding.key, hint=HINT)
+        return (FilesLane if "{{" in uri else FileLane)(binding, writer, options)
+    except ValueError as error:
+        raise SinkSetupError(f"'file.uri' is {uri!r}: {error}", where=binding.key) from error
 
 
 def _redis(

@@ -269,6 +269,29 @@ async def test_what_is_no_stream_of_events_is_told() -> None:
         await source.close()
 
 
+async def test_no_redirect_is_followed() -> None:
+    """It would show what the headers hold to another server. The new address is told."""
+    script = Scripted(b"data: a\n\n")
+
+    async def moved(_: web.Request) -> web.Response:
+        return web.Response(status=307, headers={"Location": there})
+
+    app = web.Application()
+    app.router.add_get("/", moved)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    here = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    async with script.serving() as there:
+        options = {"receiver.url": here, "headers": "'X-Api-Key:secret'"}
+        source = SseSource(options, place(PassingNote()))
+        with pytest.raises(OSError, match=f"it answered 307 and leads to '{there}'"):
+            await source.read(max_messages=1, wait_ms=WAIT_MS)
+        await source.close()
+    await runner.cleanup()
+    assert script.asked == []
+
+
 async def test_what_is_too_large_is_refused_and_the_others_are_taken() -> None:
     """The source goes on behind it."""
     note = PassingNote()

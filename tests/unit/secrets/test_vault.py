@@ -31,11 +31,17 @@ def test_a_secret_of_another_app_cannot_be_had(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("app", ["..", ".", "Orders/../Others", "/etc", ""])
-def test_an_app_of_another_name_than_a_folders_has_none(tmp_path: Path, app: str) -> None:
+def test_an_app_of_another_name_than_a_folders_has_those_of_all(tmp_path: Path, app: str) -> None:
     """Its name leads nowhere else."""
-    (tmp_path / "token").write_text("all")
-    with pytest.raises(SecretError, match="folder of its own"):
-        Vault(str(tmp_path)).value(app, "token")
+    vault = tmp_path / "vault"
+    for folder in (vault / "Orders", vault / "Others", tmp_path):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "own").write_text("other")
+    (vault / "token").write_text("all")
+    assert Vault(str(vault)).value(app, "token") == "all"
+    with pytest.raises(SecretError, match="no file for it") as caught:
+        Vault(str(vault)).value(app, "own")
+    assert caught.value.hint == f"put it into {vault / 'own'}"
 
 
 @pytest.mark.parametrize(

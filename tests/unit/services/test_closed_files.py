@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lockstep.clock import VirtualClock
 from lockstep.connectors.file.listening import FolderSource
 from lockstep.connectors.file.source import FileSource
-from lockstep.databases import DatasourceError, datasource_for, datasource_of_url
+from lockstep.connectors.grpc.calling import GrpcCalls
+from lockstep.connectors.redis_stream.server import StreamServer
+from lockstep.connectors.tls import context_of
+from lockstep.databases import (
+    DatasourceError,
+    datasource_for,
+    datasource_of_url,
+    read_datasources,
+)
+from lockstep.databases.sqlite.files import SqliteFile, SqliteRefusedError
 from lockstep.frame.closing import close_own_files
 from lockstep.mapping import MessageWriter
 from lockstep.secrets import Vault, closed, is_closed
 from lockstep.settings import load_settings
 from lockstep.sources import Place
+from lockstep.tls import TlsError
 from lockstep_services.publisher.contract import SinkBinding, SinkSetupError
+from lockstep_services.publisher.sinks.file import FileLane
 from lockstep_services.publisher.sinks.files import FilesLane
 from tests.unit.services.publisher.parts import row, sink_of
-from tests.unit.services.test_own_database import setup_of
+from tests.unit.services.test_own_database import factory_of, setup_of
 
 PLACE = Place("Spy", "S", 0, "127.0.0.1", VirtualClock())
 
@@ -91,16 +104,22 @@ def test_no_sink_writes_there(secrets: Path, name: str) -> None:
         setup_of(text, Vault(""))
 
 
-async def test_no_row_leads_there(secrets: Path, tmp_path: Path) -> None:
-    """A name that a row makes is looked at; rows of other files are written."""
-    options = {"file.uri": f"{tmp_path}/{{{{k}}}}/key"}
+def lane_to(uri: str) -> FileLane | FilesLane:
+    """As a sink of such a `file.uri` writes."""
     schema, annotation = sink_of(
-        f"@sink(type='file', file.uri='{options['file.uri']}', @map(type='json'))"
+        f"@sink(type='file', file.uri='{uri}', @map(type='json'))"
         " define stream S (k string, v int);"
     )
-    lane = FilesLane(
-        SinkBinding("Spy", schema, "S.0.file"), MessageWriter(schema, annotation), options
+    return (FilesLane if "{{" in uri else FileLane)(
+        SinkBinding("Spy", schema, "S.0.file"),
+        MessageWriter(schema, annotation),
+        {"file.uri": uri},
     )
+
+
+async def test_no_row_leads_there(secrets: Path, tmp_path: Path) -> None:
+    """A name that a row makes is looked at; rows of other files are written."""
+    lane = lane_to(f"{tmp_path}/{{{{k}}}}/key")
     await lane.open()
     refused = await lane.send([row(1, "secrets", 1), row(2, "fine", 2)])
     await lane.close()
@@ -116,3 +135,133 @@ def test_no_database_is_opened_there(secrets: Path) -> None:
         datasource_for({"jdbc.url": url}.get, {}, "")
     known = {"own": datasource_of_url("own", url)}
     assert datasource_for({"datasource": "own"}.get, known, "").kind == "sqlite"
+
+
+async def test_links_are_followed_where_a_file_is_opened(secrets: Path, tmp_path: Path) -> None:
+    """A constructor looks at names alone."""
+    (tmp_path / "link").symlink_to(secrets / "Bank")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("link/key", "loop", "loop/a"):
+        with pytest.raises(SinkSetupError, match="not for apps"):
+            await lane_to(f"{tmp_path}/{name}").open()
+    for options in (
+        {"dir.uri": str(tmp_path / "link")},
+        {"dir.uri": str(tmp_path / "in"), "move.after.process": str(tmp_path / "link")},
+    ):
+        with pytest.raises(OSError, match="not for apps"):
+            await FileSource(options, PLACE).read(max_messages=1, wait_ms=0)
+    folder = FolderSource({"dir.uri": str(tmp_path / "link")}, PLACE)
+    with pytest.raises(OSError, match="not for apps"):
+        await folder.read(max_messages=1, wait_ms=0)
+    url = f"jdbc:sqlite:{tmp_path}/link/key"
+    file = SqliteFile(datasource_for({"jdbc.url": url}.get, {}, ""))
+    with pytest.raises(SqliteRefusedError, match="not for apps"):
+        await file.change(lambda _: None, may_make=True)
+    file.close()
+    assert sorted(os.listdir(secrets / "Bank")) == ["key"]
+
+
+@pytest.mark.parametrize(
+    "uri", ["file:/tmp/a%00b", "file://[a", "file:/", "file:/tmp/a?{{k}}", "file:/tmp/a#{{k}}"]
+)
+def test_a_path_that_is_none_stops_its_sink_alone(tmp_path: Path, uri: str) -> None:
+    """Also where only a secret says it, which no check of the text sees."""
+    (tmp_path / "uri").write_text(uri)
+    text = "@sink(type='file', file.uri='${secret:uri}') define stream S (k string);"
+    with pytest.raises(SinkSetupError):
+        setup_of(text, Vault(str(tmp_path)))
+
+
+def test_what_cannot_be_looked_at_is_closed(tmp_path: Path) -> None:
+    """No path makes the look fail."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path in ("/tmp/a\0b", tmp_path / "loop", tmp_path / "loop" / "a"):
+        assert is_closed(path), path
+
+
+def test_a_file_that_the_settings_name_is_opened_for_itself(tmp_path: Path) -> None:
+    """An app that writes its path gets no connection of the operator's."""
+    url = f"jdbc:sqlite:{tmp_path}/a.db"
+    own, apps = datasource_of_url("own", url), datasource_for({"jdbc.url": url}.get, {}, "")
+    factory = factory_of(Vault(""))
+    assert factory._file_of(own) is factory._file_of(own)
+    assert factory._file_of(own) is not factory._file_of(apps)
+
+
+async def test_no_event_loop_waits_for_a_file_system(
+    secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mount that hangs stops the thread that looks, and nothing else."""
+    asked: list[threading.Thread] = []
+    real = os.lstat
+
+    def lstat(*given: Any, **named: Any) -> os.stat_result:
+        asked.append(threading.current_thread())
+        return real(*given, **named)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    setup_of(
+        f"@sink(type='file', file.uri='file:{tmp_path}/out') define stream S (k string);", Vault("")
+    )
+    for uri in (f"{tmp_path}/out", f"{tmp_path}/{{{{k}}}}.txt"):
+        lane = lane_to(uri)
+        await lane.open()
+        assert list(await lane.send([row(1, "a", 1)])) == []
+        await lane.close()
+    for source in (
+        FileSource({"dir.uri": str(tmp_path / "in")}, PLACE),
+        FolderSource({"dir.uri": str(tmp_path)}, PLACE),
+    ):
+        await source.read(max_messages=1, wait_ms=0)
+        await source.close()
+    url = f"jdbc:sqlite:{tmp_path}/a.db"
+    file = SqliteFile(datasource_for({"jdbc.url": url}.get, {}, ""))
+    await file.change(lambda _: None, may_make=True)
+    file.close()
+    assert asked
+    assert threading.main_thread() not in asked
+
+
+def test_a_renewed_key_is_closed_too(secrets: Path, tmp_path: Path) -> None:
+    """As Kubernetes renews one: a link leads to another folder from now on."""
+    for name in ("1", "2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tls.key").write_text("")
+    (tmp_path / "..data").symlink_to("1")
+    (tmp_path / "tls.key").symlink_to("..data/tls.key")
+    closed.close_to_apps([tmp_path / "tls.key"])
+    assert is_closed(tmp_path / "1" / "tls.key")
+    (tmp_path / "new").symlink_to("2")
+    (tmp_path / "new").replace(tmp_path / "..data")
+    assert is_closed(tmp_path / "2" / "tls.key")
+    assert is_closed(tmp_path / "..data" / "tls.key")
+
+
+def test_the_password_of_a_datasource_is_closed(secrets: Path, tmp_path: Path) -> None:
+    """The file is named by another file."""
+    (tmp_path / "shop.pw").write_text("TOP")
+    (tmp_path / "ds.toml").write_text(
+        f"[shop]\nurl = 'postgresql://h/d'\npassword_file = '{tmp_path}/shop.pw'\n"
+    )
+    assert not is_closed(tmp_path / "shop.pw")
+    assert read_datasources(str(tmp_path / "ds.toml"))["shop"].password == "TOP"
+    assert is_closed(tmp_path / "shop.pw")
+
+
+@pytest.mark.parametrize("name", ["tls.certificate.file", "tls.key.file"])
+async def test_no_app_speaks_with_a_key_of_the_suite(
+    secrets: Path, tmp_path: Path, name: str
+) -> None:
+    """Whom the suite trusts an app may trust, too."""
+    (tmp_path / "link.pem").symlink_to(tmp_path / "door.pem")
+    options = {"tls.certificate.file": str(tmp_path / "x.pem"), name: str(tmp_path / "link.pem")}
+    with pytest.raises(OSError, match="not for apps"):
+        context_of(options)
+    calls = GrpcCalls({"publisher.url": "grpc://h:1/S/m", "enable.ssl": "true", **options})
+    with pytest.raises(OSError, match="not for apps"):
+        calls._open()
+    with pytest.raises(OSError, match="not for apps"):
+        await StreamServer({"url": "rediss://h", **options}).step("", (), ())
+    with pytest.raises(OSError, match=r"door\.pem") as refused:
+        context_of({"tls.ca.file": str(tmp_path / "door.pem")})
+    assert isinstance(refused.value.__cause__, TlsError)

@@ -40,17 +40,21 @@ def test_every_table_of_the_suite_is_known() -> None:
             check_own_table(NOTHING.get, table)
 
 
-def setup_of(text: str, vault: Vault) -> None:
-    """A sink of app A, as the publisher makes it. SinkSetupError."""
-    schema, annotation = sink_of(text)
-    factory = SinkFactory(
+def factory_of(vault: Vault) -> SinkFactory:
+    """As a publisher has one."""
+    return SinkFactory(
         Cursors(), MemoryBus(MemoryCarrier(VirtualClock())).topics, get_logger(), datasources={},
         default_dsn=OWN, max_connections=1, statement_timeout_ms=1_000, vault=vault,
         clock=VirtualClock(),
     )  # fmt: skip
+
+
+def setup_of(text: str, vault: Vault) -> None:
+    """A sink of app A, as the publisher makes it. SinkSetupError."""
+    schema, annotation = sink_of(text)
     definition = parse_app(text).definitions[0]
     assert isinstance(definition, ast.StreamDefinition)
-    factory.sink_of(SinkBinding("A", schema, "S.0"), annotation, definition)
+    factory_of(vault).sink_of(SinkBinding("A", schema, "S.0"), annotation, definition)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +71,7 @@ def setup_of(text: str, vault: Vault) -> None:
     ],
 )
 def test_a_sink_is_looked_at_again(tmp_path: Path, text: str, part: str) -> None:
-    """The name of the stream, or a secret, may say what no check of the text saw."""
+    """The door knows the name of the stream and what a secret says."""
     (tmp_path / "t").write_text("lockstep.accounts")
     (tmp_path / "e").write_text("")
     with pytest.raises(SinkSetupError, match=part):

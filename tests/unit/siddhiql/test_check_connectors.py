@@ -101,6 +101,8 @@ T = "define table T (a int, b string);"
         (f"{EVENTS_AT}, retry.interval='soon') {S}", ("'soon'", "whole number")),
         (f"@source(type='file') {S}", ("'dir.uri'", "'file.uri'")),
         (f"@source(type='file', dir.uri='/x', tailing='true') {S}", ("lines of one file",)),
+        (f"@source(type='file', dir.uri='file:/a%00b') {S}", ("'dir.uri' holds a zero",)),
+        (f"@source(type='fileeventlistener', dir.uri='file:/%00') {S}", ("holds a zero",)),
         (f"@source(type='file', dir.uri='/x', buffer.size='9000000') {S}", ("at most 8388608",)),
         (
             f"@source(type='file', dir.uri='/x', buffer.size='big') {S}",
@@ -184,6 +186,7 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@sink(type='google-cloud-storage', bucket.name='x') {S}", ("needs 'object.name'",)),
         (f"@sink(type='gcs', bucket.name='x') {S}", ("type='google-cloud-storage'",)),
         (f"@sink(type='file') {S}", ("needs 'file.uri'",)),
+        (f"@sink(type='file', file.uri='file:/a%00b') {S}", ("'file.uri' holds a zero",)),
         (f"@sink(type='file', file.uri='{{{{b}}}}') {S}", ("no folder in front",)),
         (f"@sink(type='file', file.uri='file:/{{{{b}}}}/x') {S}", ("no folder in front",)),
         (f"@sink(type='file', file.uri='/x/{{{{b}}}}/../y') {S}", ("'..'", "no dot")),
@@ -355,6 +358,22 @@ def test_halves_of_calls_and_services(text: str, parts: tuple[str, ...]) -> None
     with pytest.raises(SiddhiQLError) as caught:
         check_connectors(check(text))
     says(caught.value, *parts)
+
+
+@pytest.mark.parametrize("table", ["levels", "audit", "lockstep_x"])
+@pytest.mark.parametrize(
+    "kind", ["@store(type='rdbms') define table", "@sink(type='rdbms') define stream"]
+)
+def test_a_table_of_the_suite_by_what_is_defined(kind: str, table: str) -> None:
+    """Without a `table.name` the definition's name is the table's."""
+    with pytest.raises(SiddhiQLError) as caught:
+        check_connectors(check(f"{kind} {table} (a int);"))
+    says(caught.value, f"the table '{table}' is not for apps", "another 'table.name'")
+    own = kind.replace("'rdbms'", "'rdbms', table.name='mine'")
+    check_connectors(check(f"{own} {table} (a int);"))
+    for elsewhere in ("datasource='shop'", "jdbc.url='${secret:url}'"):
+        other = kind.replace("'rdbms'", f"'rdbms', {elsewhere}")
+        check_connectors(check(f"{other} {table} (a int);"))
 
 
 @pytest.mark.parametrize("call", ["http-call", "HTTP-Request"])

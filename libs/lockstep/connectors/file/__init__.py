@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import unquote
 
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -26,10 +27,21 @@ MODES = ("line", "text.full", "binary.full", "binary.chunked", "regex")
 CHUNK_BYTES_MAX: Final = 8 * 1024 * 1024
 """Of a part of a file."""
 ACTIONS = ("delete", "move", "keep", "none")
+_PATHS: Final = ("dir.uri", "file.uri", "move.after.process")
 _REMOTE: Final = "mount the remote directory, and name it as a local one"
 
 
+def _paths(arguments: Sequence[Argument]) -> None:
+    """SignatureError for a path that no file can have."""
+    for one in arguments:
+        if one.attribute_name in _PATHS and "\0" in unquote(str(one.value)):
+            raise SignatureError(
+                f"{one.attribute_name!r} holds a zero", "file:/path, without '%00'"
+            )
+
+
 def _files(arguments: Sequence[Argument]) -> None:
+    _paths(arguments)
     given = {one.attribute_name: str(one.value).strip() for one in arguments}
     if ("dir.uri" in given) == ("file.uri" in given):
         raise SignatureError("one of 'dir.uri' and 'file.uri' is needed", "dir.uri='file:/in'")
@@ -50,6 +62,7 @@ def _files(arguments: Sequence[Argument]) -> None:
 
 
 def _written(arguments: Sequence[Argument]) -> None:
+    _paths(arguments)
     uri = next(str(one.value) for one in arguments if one.attribute_name == "file.uri")
     folder, place, rest = uri.removeprefix("file:").partition("{{")
     if not place:
@@ -119,7 +132,8 @@ EXTENSIONS = (
                     option("dir.uri", needed=True),
                     option("file.name.list"),
                     option("monitoring.interval", INT),
-                )
+                ),
+                check=_paths,
             ),
         ),
         doc="What happens to the files of a directory: created, modified, removed.",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lockstep.connectors.file.changes import Changes, Mark
-from lockstep.connectors.file.source import path_of, refuse_closed
+from lockstep.connectors.file.source import path_of, refuse_closed, refuse_named
 from lockstep.sources import Place, Received, Source
 
 INTERVAL_MS: Final = 100
@@ -30,7 +30,7 @@ class FolderSource(Source):
 
     def __init__(self, options: Mapping[str, str], place: Place) -> None:
         self._folder = path_of(options["dir.uri"])
-        refuse_closed(self._folder)
+        refuse_named(self._folder)
         names = (one.strip() for one in options.get("file.name.list", "").split(","))
         self._wanted = tuple(name.strip("/") for name in names if name)
         self._interval_ms = int(options.get("monitoring.interval", INTERVAL_MS))
@@ -66,6 +66,7 @@ class FolderSource(Source):
         return ()
 
     def _some(self, max_messages: int) -> list[Received]:
+        refuse_closed(self._folder)
         self._settle()
         changes = self._changes or self._load()
         if not self._told:

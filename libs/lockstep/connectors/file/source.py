@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from lockstep.connectors.file.note import DONE, Note, Reached
-from lockstep.secrets.closed import HINT, is_closed
+from lockstep.secrets.closed import HINT, is_closed, is_named_closed
 from lockstep.sources import Place, Received, Source
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
@@ -47,10 +47,16 @@ def path_of(uri: str) -> Path:
     return Path(text)
 
 
+def refuse_named(path: Path) -> None:
+    """ValueError for a file or folder whose name says that it is not for apps."""
+    if is_named_closed(path):
+        raise ValueError(f"{str(path)!r} is not for apps: {HINT}")
+
+
 def refuse_closed(path: Path) -> None:
-    """ValueError for a file or folder that is not for apps, also where links lead there."""
+    """OSError for one that is not for apps, also where links lead there. On a thread."""
     if is_closed(path):
-        raise ValueError(f"{path} is not for apps: {HINT}")
+        raise OSError(f"{path} leads to what is not for apps: {HINT}")
 
 
 class FileSource(Source):
@@ -69,11 +75,12 @@ class FileSource(Source):
         self._tails = options.get("tailing", str(self._is_single and lines)).lower() == "true"
         action = options.get("action.after.process", "keep" if self._tails else "delete").lower()
         self._action = "keep" if self._tails or action == "none" else action
-        self._moved_to = path_of(options.get("move.after.process", "."))
+        moved_to = options.get("move.after.process")
+        self._moved_to = path_of(moved_to or ".")
         has_header = options.get("header.present", "false").lower() == "true"
-        refuse_closed(self._path)
-        if "move.after.process" in options:
-            refuse_closed(self._moved_to)
+        self._own = (self._path,) if moved_to is None else (self._path, self._moved_to)
+        for path in self._own:
+            refuse_named(path)
         self._header_lines = int(options.get("header.line.count", 1)) if has_header else 0
         self._wanted = re.compile(options.get("file.name.pattern", ".*"))
         self._pattern = re.compile(f"{begin}.*?{end or '(?=' + begin + '|$)'}".encode(), re.DOTALL)
@@ -97,6 +104,8 @@ class FileSource(Source):
         return ()
 
     def _next(self, max_messages: int) -> list[Received]:
+        for path in self._own:
+            refuse_closed(path)
         self._settle()
         seen: set[str] = set()
         for path in self._files():
@@ -164,8 +173,7 @@ class FileSource(Source):
 
     def _pieces(self, path: Path, at: int, max_messages: int) -> tuple[list[_Piece], bool]:
         """Messages from a place on, and whether the file ends behind them."""
-        if is_closed(path):
-            raise OSError(f"{path} leads to a file that is not for apps")
+        refuse_closed(path)
         if self._mode == "line":
             return self._lines(path, at, max_messages)
         if self._mode == "binary.chunked":

@@ -14,7 +14,7 @@ import grpc.aio
 
 from lockstep.connectors.grpc.events import NoEventError, event_bytes, read_event
 from lockstep.connectors.grpc.urls import PROCESS, MethodUrl, method_url
-from lockstep.connectors.tls import NAMES
+from lockstep.connectors.tls import NAMES, refuse_own
 from lockstep.events import UnavailableError
 from lockstep.sinks import Message, MessageRefusedError, headers_of
 from lockstep.tls import Renewal, TlsError, TlsFiles, calling
@@ -155,6 +155,7 @@ def _checked(name: str, value: str) -> str:
 
 def _credentials(files: TlsFiles) -> grpc.ChannelCredentials:
     """OSError for files that cannot be used: their operator may still put them there."""
+    refuse_own(files)
     try:
         calling(files)  # says what is wrong with them, which gRPC does not
     except TlsError as error:

@@ -10,6 +10,8 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from lockstep.connectors.tls import files_of
+
 TIMEOUT_S: Final = 10.0
 """For an answer, behind what a command itself waits."""
 
@@ -76,10 +78,11 @@ class StreamServer:
         options = self._options
         tls: dict[str, Any] = {}
         if options["url"].strip().startswith("rediss"):
+            files = files_of(options)
             tls = {
-                "ssl_ca_certs": options.get("tls.ca.file"),
-                "ssl_certfile": options.get("tls.certificate.file"),
-                "ssl_keyfile": options.get("tls.key.file") or options.get("tls.certificate.file"),
+                "ssl_ca_certs": files.authority or None,
+                "ssl_certfile": files.certificate or None,
+                "ssl_keyfile": files.key or files.certificate or None,
             }
         login: dict[str, Any] = {
             name: options[name] for name in ("username", "password") if name in options

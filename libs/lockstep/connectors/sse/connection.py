@@ -72,6 +72,9 @@ class Connection:
         response = await self._asked(self._session, last_id)
         if response.status != OK or response.content_type != STREAM:
             shown = (await response.content.read(SHOWN_BYTES)).decode(errors="replace")
+            if 300 <= response.status < 400:
+                there = response.headers.get("Location", "")[:SHOWN_BYTES]
+                raise OSError(f"it answered {response.status} and leads to '{there}': name that")
             raise OSError(f"it answered {response.status}, {response.content_type}: {shown}")
         self._response = response
 
@@ -87,12 +90,13 @@ class Connection:
             headers["Last-Event-ID"] = last_id
         if self._token is not None:
             headers["Authorization"] = await self._token.header(session)
-        response = await session.get(url, headers=headers)
+        # Following a redirect would show these headers to another server.
+        response = await session.get(url, headers=headers, allow_redirects=False)
         if response.status == UNAUTHORIZED and self._token is not None:
             # The token's time is over: another one, once.
             response.close()
             headers["Authorization"] = await self._token.header(session, headers["Authorization"])
-            response = await session.get(url, headers=headers)
+            response = await session.get(url, headers=headers, allow_redirects=False)
         return response
 
     async def more(self, wait_ms: int) -> bytes | None:

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
 from lockstep.events import UnavailableError
+from lockstep.secrets import is_closed
 
 Connection = sqlite3.Connection
 VERSION: Final = sqlite3.sqlite_version
@@ -181,7 +182,10 @@ class SqliteFile:
 
 def opened(datasource: Datasource, *, may_make: bool = False) -> Connection:
     """A connection without transactions of its own accord. It waits for locks as long as the
-    datasource says. Whichever thread uses it, one at a time may. sqlite3.Error."""
+    datasource says. Whichever thread uses it, one at a time may. sqlite3.Error, and
+    SqliteRefusedError where an app names what is not for apps."""
+    if datasource.is_apps and is_closed(datasource.database):
+        raise SqliteRefusedError(f"{datasource.database} is not for apps")
     uri = f"{Path(datasource.database).as_uri()}?mode={'rwc' if may_make else 'rw'}"
     connection = sqlite3.connect(
         uri,

@@ -26,7 +26,14 @@ from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.events.typed import from_json
 from lockstep.mapping import MappingError, MessageWriter
 from lockstep.schemas import SchemaUser
-from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
+from lockstep.secrets import is_closed
+from lockstep.secrets.closed import HINT
+from lockstep_services.publisher.contract import (
+    RefusedRow,
+    SinkBinding,
+    SinkSetupError,
+    event_of,
+)
 from lockstep_services.publisher.sinks.lanes import identities
 
 TAIL_BYTES: Final = 1_048_576
@@ -57,7 +64,7 @@ class FileLane:
     """Options: `file.uri` (file:/path or a path), `add.line.separator` (true).
 
     Without `@map` a line is JSON with the row's identity, time and values. `path`: the file, where
-    `file.uri` names many.
+    `file.uri` names many. SinkSetupError where links lead to what is not for apps.
     """
 
     at_once = None
@@ -110,6 +117,9 @@ class FileLane:
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         def alone() -> T:
+            if is_closed(self._path):
+                where = self._binding.key
+                raise SinkSetupError(f"{self._path} is not for apps", where=where, hint=HINT)
             with _locked(self._path, self._lock_path):
                 return work()
 

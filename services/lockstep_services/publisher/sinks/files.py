@@ -42,7 +42,9 @@ class FilesLane:
         self, binding: SinkBinding, writer: MessageWriter, options: Mapping[str, str]
     ) -> None:
         parts = path_of(options["file.uri"]).parts
-        first = next(number for number, part in enumerate(parts) if "{{" in part)
+        first = next((number for number, part in enumerate(parts) if "{{" in part), None)
+        if first is None:
+            raise ValueError("what stands behind '?' or '#' is no part of a file's name")
         self._folder, self._parts = Path(*parts[:first]), parts[first:]
         self._binding, self._writer, self._options = binding, writer, options
         self._suffix = note_suffix(binding)
@@ -73,7 +75,7 @@ class FilesLane:
                 refused.append(RefusedRow(row, str(error)))
         trouble: UnavailableError | None = None
         for path, share in shares.items():
-            if path not in self._lanes and is_closed(path):
+            if path not in self._lanes and await asyncio.to_thread(is_closed, path):
                 refused += [RefusedRow(row, f"{path} is not for apps") for row in share]
                 continue
             try:

@@ -20,6 +20,8 @@ from lockstep.telemetry import current_trace
 TIMEOUT_MS: Final = 6_000
 RETRYABLE: Final = frozenset({408, 425, 429})
 UNAUTHORIZED: Final = 401
+MOVED: Final = frozenset({307, 308})
+"""The same request is good elsewhere: an Ingress says so to `http:` where it wants `https:`."""
 TRACE_HEADER: Final = "traceparent"
 """Of traced deliveries: whoever is called goes on with the trace."""
 SHOWN_CHARACTERS: Final = 200
@@ -46,7 +48,7 @@ class Answered:
         if self.status >= 300:
             # Following it may lose the message (a 301 asks for a GET) and show headers elsewhere.
             there = self.headers.get("Location", "")[:SHOWN_CHARACTERS]
-            raise MessageRefusedError(
+            raise (UnavailableError if self.status in MOVED else MessageRefusedError)(
                 f"{self.url} answered {self.status} and leads to '{there}', which is not followed",
                 hint="write the new address into 'publisher.url'",
             )
