@@ -16,6 +16,10 @@ class EventError(LockstepError):
     fault = Fault.USER
 
 
+class LeavingError(EventError):
+    """An event that came without trouble and that an aggregator cannot let go of."""
+
+
 class SnapshotError(LockstepError):
     """A snapshot that does not fit: of another version, another app, or damaged."""
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lockstep.aggregators.contract import growing
+from lockstep.aggregators.registry import aggregators
 from lockstep.aggregators.rows import compile_output_condition, compile_selection
 from lockstep.expressions.compiler import compile_key
 from lockstep.operators.contract import (
@@ -26,10 +27,12 @@ from lockstep.operators.contract import (
     StreamEvent,
     nowhere,
 )
-from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.operators.errors import PROCESSING_ERRORS, LeavingError
+from lockstep.plan.fleet.keys import is_pure
 from lockstep.selection.ordering_meaning import Ordering
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, CheckedStream, SourceKind
+from lockstep.siddhiql.trees import below
 
 
 class Row(StreamEvent):
@@ -56,9 +59,13 @@ def error_in(chunk: list[Any]) -> BaseException | None:
     return chunk.error if isinstance(chunk, Torn) else None
 
 
-def first_of(known: BaseException | None, event: Any, error: BaseException) -> BaseException | None:
-    """What the chunk fails of, so far. An event that leaves has been told of when it came."""
-    return error if known is None and event.kind == CURRENT else known
+def first_of(
+    known: BaseException | None, event: Any, error: BaseException, *, tells_leaving: bool
+) -> BaseException | None:
+    """What the chunk fails of, so far. An event that leaves counts only where its failure is news:
+    others have been told of when they came."""
+    is_news = tells_leaving or event.kind == CURRENT or isinstance(error, LeavingError)
+    return error if known is None and is_news else known
 
 
 def wanted_kind(action: ast.Action, is_snapshot: bool) -> int:
@@ -89,6 +96,26 @@ def only_grows(query: CheckedQuery) -> bool:
     return not any(isinstance(checked.handler, ast.WindowHandler) for checked in stream.handlers)
 
 
+def _brings_news(query: CheckedQuery, context: Context) -> bool:
+    """Whether the row of an event that leaves may fail where it did not when the event came:
+    unless all of it goes by the event alone, or is the plain value of an aggregator."""
+    if not isinstance(query.input, CheckedStream) or query.query.selector.having is not None:
+        return True
+    known = aggregators(is_siddhi_5_1=context.is_siddhi_5_1)
+
+    def is_aggregator(one: Any) -> bool:
+        return isinstance(one, ast.FunctionCall) and (one.namespace or "", one.name) in known
+
+    for item in query.selection:
+        tree: Any = item.expression
+        # Those of the core fail of their arguments alone; others may refuse to let go.
+        is_plain = is_aggregator(tree) and tree.namespace is None
+        parts = tree.arguments if is_plain else (tree,)
+        if not is_pure(parts) or any(map(is_aggregator, below(parts))):
+            return True
+    return False
+
+
 class Selector:
     """Runs each event through select, having and the chunk rules; `emit` gets the chunk's rows."""
 
@@ -97,6 +124,7 @@ class Selector:
         is_snapshot = rate is not None and rate.kind is ast.RateKind.SNAPSHOT
         self.emit: Emit = nowhere
         self._wanted = wanted_kind(query.query.action, is_snapshot)
+        self._tells_leaving = self._wanted != CURRENT and _brings_news(query, context)
         compiled = context.shared(compile_selection, query.selection, query.scope)
         self._select = compiled.function
         self._makers = list(compiled.makers)
@@ -206,7 +234,7 @@ class Selector:
             try:
                 data = self._row(event, group)
             except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error)
+                failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
                 continue
             if data is not None:
                 rows.append(self._made((event, data), None))
@@ -228,7 +256,7 @@ class Selector:
             try:
                 data = self._row(event, group)
             except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error)
+                failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
                 continue
             if data is not None and (kind == wanted or wanted == ALL_KINDS):
                 last = (event, data)
@@ -253,7 +281,7 @@ class Selector:
                 key = key_of(event)
                 data = self._group_row(event, key)
             except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error)
+                failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
                 continue
             if data is not None and (kind == wanted or wanted == ALL_KINDS):
                 rows[key] = (event, data)
@@ -274,7 +302,7 @@ class Selector:
                 key = key_of(event)
                 data = self._group_row(event, key)
             except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error)
+                failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
                 continue
             if data is not None:
                 rows.append(self._made((event, data), key))

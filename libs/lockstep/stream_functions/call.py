@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from lockstep.events import AttributeType, StreamSchema
 from lockstep.operators.contract import EXPIRED, Context, Emit, StreamEvent, nowhere
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql.catalogue import Argument
 
 
@@ -48,6 +49,9 @@ class StreamLink(Protocol):
 
 StreamFunctionFactory = Callable[[StreamCall], StreamLink]
 
+Failed = Callable[[StreamEvent, BaseException], None]
+"""Hears of an event that a function cannot process."""
+
 
 class Appending:
     """One event out for each in, with values appended. RESET and TIMER marks pass."""
@@ -68,6 +72,22 @@ class Appending:
                 for event in chunk
             ]
         )
+
+    def rest(self, chunk: list[StreamEvent], failed: Failed) -> list[StreamEvent]:
+        """What comes of the events of a chunk that do not fail."""
+        append = self._append
+        out: list[StreamEvent] = []
+        for event in chunk:
+            if event.kind > EXPIRED:
+                out.append(event)
+                continue
+            try:
+                added = append(event)
+            except PROCESSING_ERRORS as error:
+                failed(event, error)
+                continue
+            out.append(StreamEvent(event.timestamp_ms, (*event.data, *added), event.kind))
+        return out
 
 
 class Multiplying:
@@ -91,6 +111,25 @@ class Multiplying:
             )
         if out:
             self.emit(out)
+
+    def rest(self, chunk: list[StreamEvent], failed: Failed) -> list[StreamEvent]:
+        """What comes of the events of a chunk that do not fail."""
+        out: list[StreamEvent] = []
+        for event in chunk:
+            if event.kind > EXPIRED:
+                out.append(event)
+                continue
+            try:
+                # All of it, or nothing: half of an event would never leave.
+                made = [
+                    StreamEvent(event.timestamp_ms, (*event.data, *added), event.kind)
+                    for added in self._expand(event)
+                ]
+            except PROCESSING_ERRORS as error:
+                failed(event, error)
+                continue
+            out += made
+        return out
 
 
 class Buffering:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from lockstep.aggregators.rows import compile_output_condition
-from lockstep.operators.contract import EXPIRED, Context, Emit, PlainState, StreamEvent, nowhere
-from lockstep.operators.errors import PROCESSING_ERRORS
-from lockstep.selection.meaning import Torn, error_in, first_of
+from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent, nowhere
+from lockstep.plan.fleet.keys import is_pure
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedStream, SourceKind
 from lockstep.siddhiql.scope import Scope
 from lockstep.stream_functions.registry import build_stream_function
+from lockstep.streams.behind import FilterBehind, function_behind
 from lockstep.windows.registry import build_window
 
 
@@ -32,29 +32,6 @@ class FilterLink:
             self.emit(kept)
 
 
-class FilterBehind(FilterLink):
-    """The same behind a window: what a failing event comes with may have to leave aggregates, or
-    enter them, all the same (see Torn)."""
-
-    __slots__ = ()
-
-    def process(self, chunk: list[StreamEvent]) -> None:
-        condition, failed = self._condition, error_in(chunk)
-        kept: list[StreamEvent] = []
-        for event in chunk:
-            try:
-                if event.kind > EXPIRED or condition(event):
-                    kept.append(event)
-            except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error)
-        if failed is None:
-            if kept:
-                self.emit(kept)
-            return
-        self.emit(Torn(kept, failed))
-        raise failed  # if what is behind it has made another chunk of it
-
-
 class _FilterAggregates:
     """The running aggregators of a filter, as state."""
 
@@ -70,14 +47,17 @@ class _FilterAggregates:
             aggregator.restore(saved)
 
 
-def _filter(expression: ast.Expression, scope: Scope, context: Context) -> Callable[[Any], bool]:
-    """A filter's condition; aggregators in it keep running values (grammar 8.1)."""
+def _filter(
+    expression: ast.Expression, scope: Scope, context: Context
+) -> tuple[Callable[[Any], bool], bool]:
+    """A filter's condition; aggregators in it keep running values (grammar 8.1). And whether there
+    are any."""
     condition, makers = compile_output_condition(expression, scope, context)
     if not makers:
-        return context.compile_condition(expression, scope)
+        return context.compile_condition(expression, scope), False
     aggregates = _FilterAggregates([make() for make in makers])
     context.register("filter", aggregates)
-    return lambda event: condition(event, (), aggregates.aggregators)
+    return (lambda event: condition(event, (), aggregates.aggregators)), True
 
 
 class Chain:
@@ -94,16 +74,21 @@ class Chain:
             link.emit = following.process
 
     def _link(self, handler: CheckedHandler, before: Any, context: Context) -> Any:
+        is_behind = self.window is not None or self._is_named_window
         match handler.handler:
-            case ast.Filter(condition=condition):
-                is_behind = self.window is not None or self._is_named_window
-                link = FilterBehind if is_behind else FilterLink
-                return link(_filter(condition, handler.scope, context))
+            case ast.Filter(condition=expression):
+                condition, runs = _filter(expression, handler.scope, context)
+                if not is_behind:
+                    return FilterLink(condition)
+                return FilterBehind(condition, tells_leaving=runs or not is_pure(expression))
             case ast.WindowHandler(call=call):
                 self.window = build_window(call, handler.scope, before, context)
                 return self.window
             case ast.StreamFunction(call=call):
-                return build_stream_function(call, handler.scope, before, context)
+                link = build_stream_function(call, handler.scope, before, context)
+                if is_behind:
+                    return function_behind(link, tells_leaving=not is_pure(call))
+                return link
 
     def connect(self, emit: Emit) -> Emit:
         """Ends the chain in `emit` and gives the function that takes the source's chunks."""

@@ -7,7 +7,7 @@ from functools import cmp_to_key
 
 from lockstep.aggregators.contract import Copies
 from lockstep.functions.java_text import compare
-from lockstep.operators.errors import EventError
+from lockstep.operators.errors import LeavingError
 from lockstep.operators.limits import check_group
 from lockstep.siddhiql.catalogue import Argument, Overload, Parameter, SignatureError
 from lockstep.siddhiql.catalogue.signatures import BOOL, STRING, aggregator, gives
@@ -63,7 +63,9 @@ class OldGroupConcat(GroupConcat):
     __slots__ = ()
 
     def remove(self, key: str | None, separator: str | None = ",", *_constants: object) -> None:
-        raise EventError("str:groupConcat(x) fails when an event expires in Siddhi 5.1", hint=_HINT)
+        raise LeavingError(
+            "str:groupConcat(x) fails when an event expires in Siddhi 5.1", hint=_HINT
+        )
 
 
 _HINT = "give it the separator: str:groupConcat(x, ',')"

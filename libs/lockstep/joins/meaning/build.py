@@ -16,6 +16,7 @@ from lockstep.joins.meaning.contents import (
 from lockstep.joins.meaning.join import JoinInput, NoWindow, Side
 from lockstep.operators.contract import Context, Emit
 from lockstep.operators.limits import RowCount
+from lockstep.plan.fleet.keys import is_pure
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedJoin, CheckedQuery, CheckedStream, SourceKind
 from lockstep.streams.meaning import Chain
@@ -53,6 +54,8 @@ class _JoinBuilder:
             self._join.right, 1, join.trigger is not right_only, join.type in _OUTER_RIGHT
         )
         left.other, right.other = right.own, left.own
+        left.tells_leaving = self._brings_news(right, self._join.right)
+        right.tells_leaving = self._brings_news(left, self._join.left)
         made = JoinInput(left, right, self._receivers, self._windows)
         self._context.register("join", made)
         return made
@@ -80,6 +83,12 @@ class _JoinBuilder:
             side.own = self._own_window(stream, chain.window, slot)
         self._receivers.append((stream.input.source, chain.connect(end)))
         return side
+
+    def _brings_news(self, side: Side, stream: CheckedStream) -> bool:
+        """Whether a pair with what the side holds may fail that did not when its events came."""
+        if not side.triggers or not is_pure(self._join.input.on):
+            return True
+        return stream.kind is SourceKind.WINDOW and not is_pure(stream.input.handlers)
 
     def _wants_expired(self) -> bool:
         query = self._query.query

@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from lockstep.operators.contract import CURRENT, EXPIRED, StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.windows import Leaves
-from lockstep.tables.meaning import Match
+from lockstep.tables.meaning import Match, SomeFailedError
 
 Condition = Callable[[Any], bool]
 
@@ -23,7 +24,7 @@ class Findable(Protocol):
     """Where the rows of a side are found."""
 
     def find(self, event: Any) -> list[Any]:
-        """The rows that the event of the other side joins with, in order."""
+        """The rows that the event of the other side joins with, in order. SomeFailedError."""
 
     def observe(self, chunk: list[StreamEvent]) -> None:
         """Hears what the side's window emits, before anything is looked for."""
@@ -57,7 +58,28 @@ class Scanned(Nothing):
         self._keeps = keeps
 
     def find(self, event: Any) -> list[Any]:
-        return self._match.rows(event, kept(self._content(), self._keeps))
+        if not self._keeps:
+            return self._match.rows(event, self._content(), goes_on=True)
+        rows, failed = self._sifted()
+        try:
+            found = self._match.rows(event, rows, goes_on=True)
+        except SomeFailedError as some:
+            found, failed = some.found, failed or some.error
+        if failed is not None:
+            raise SomeFailedError(found, failed)
+        return found
+
+    def _sifted(self) -> tuple[list[Any], BaseException | None]:
+        """The rows that pass all filters, and the first error of the others."""
+        rows: list[Any] = []
+        failed: BaseException | None = None
+        for row in self._content():
+            try:
+                if all(condition(row) for condition in self._keeps):
+                    rows.append(row)
+            except PROCESSING_ERRORS as error:
+                failed = failed or error
+        return rows, failed
 
 
 class FoundInTable(Nothing):
@@ -122,7 +144,9 @@ class Keyed:
             if value is None or value != value:
                 return []  # nothing is equal to null or to a not-a-number
         candidates = self._current().get(key, ())
-        return list(candidates) if self._match.exact else self._match.rows(event, candidates)
+        if self._match.exact:
+            return list(candidates)
+        return self._match.rows(event, candidates, goes_on=True)
 
     def _current(self) -> dict[tuple[Any, ...], deque[StreamEvent]]:
         buckets = self._buckets

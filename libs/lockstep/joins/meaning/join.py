@@ -22,6 +22,7 @@ from lockstep.operators.contract import (
 from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.limits import RowCount
 from lockstep.selection.meaning import Torn, error_in, first_of
+from lockstep.tables.meaning import SomeFailedError
 
 EmitEach = Callable[[list[list[JoinedEvent]]], None]
 """Takes the chunks of one step, a chunk per triggering event."""
@@ -36,6 +37,8 @@ class Side:
         self.is_left = is_left
         self.triggers = triggers
         self.is_outer = is_outer
+        self.tells_leaving = False
+        """Whether an event that leaves may fail of what nobody has been told of yet."""
         self.own: Findable = Nothing()
         self.other: Findable = Nothing()
         self.emit_each: EmitEach = _unconnected
@@ -52,8 +55,13 @@ class Side:
                 continue
             try:
                 joined = [self._pair(event, None)] if event.kind == RESET else self._join(event)
+            except SomeFailedError as some:
+                # No null row: that would say that there is no other event.
+                self._count.add(len(some.found))
+                joined = [self._pair(event, row) for row in some.found]
+                failed = first_of(failed, event, some.error, tells_leaving=self.tells_leaving)
             except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error)
+                failed = first_of(failed, event, error, tells_leaving=self.tells_leaving)
                 continue
             if joined:
                 chunks.append(joined)

@@ -9,6 +9,7 @@ from typing import Any
 
 from lockstep.events import AttributeType
 from lockstep.operators.contract import Context, JoinedEvent, MatchedEvent, StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape
 from lockstep.siddhiql.typing import infer
@@ -104,6 +105,16 @@ def equalities(
     return tuple(found.values()), exact
 
 
+class SomeFailedError(Exception):
+    """The condition fails of some candidates: the first `error`, and those `found` all the
+    same."""
+
+    def __init__(self, found: list[Any], error: BaseException) -> None:
+        super().__init__(str(error))
+        self.found = found
+        self.error = error
+
+
 class Match:
     """`on` for rows in `slot` of the scope: which of some candidates match an event.
 
@@ -127,8 +138,10 @@ class Match:
         pair = self.pair(event)
         return tuple(self._values[attribute](pair) for attribute in attributes)
 
-    def rows(self, event: Any, candidates: Iterable[Any]) -> list[Any]:
-        """The candidates that match, in their order."""
+    def rows(self, event: Any, candidates: Iterable[Any], *, goes_on: bool = False) -> list[Any]:
+        """The candidates that match, in their order. Where the condition fails of one: its error,
+        or in joins (`goes_on`), behind the last candidate, SomeFailedError.
+        """
         condition = self._condition
         if condition is None:
             return list(candidates)
@@ -137,17 +150,30 @@ class Match:
         pair = self.pair(event)
         if self._shape is Shape.MATCHED:
             return [row for row in candidates if self._holds(pair, row)]
-        found = []
+        found: list[Any] = []
+        failed: BaseException | None = None
         if self._slot == 1:
             for row in candidates:
                 pair.right = row
-                if condition(pair):
-                    found.append(row)
+                try:
+                    if condition(pair):
+                        found.append(row)
+                except PROCESSING_ERRORS as error:
+                    if not goes_on:
+                        raise
+                    failed = failed or error
         else:
             for row in candidates:
                 pair.left = row
-                if condition(pair):
-                    found.append(row)
+                try:
+                    if condition(pair):
+                        found.append(row)
+                except PROCESSING_ERRORS as error:
+                    if not goes_on:
+                        raise
+                    failed = failed or error
+        if failed is not None:
+            raise SomeFailedError(found, failed)
         return found
 
     def any(self, event: Any, candidates: Iterable[Any]) -> bool:
@@ -182,4 +208,4 @@ class Match:
         return MatchedEvent(event.timestamp_ms, [*event.slots, None], event.kind)
 
 
-__all__ = ["Equality", "Match", "conjuncts", "equalities", "reads_row"]
+__all__ = ["Equality", "Match", "SomeFailedError", "conjuncts", "equalities", "reads_row"]
