@@ -109,10 +109,10 @@ def test_a_state_in_place_of_an_older_one_leaves_no_memory_behind() -> None:
     executor = executor_of(WINDOW, slots, base_max_bytes=BASE_BYTES)
     executor.run_slice([entry(1, "S", *((f"key number {i}", i) for i in range(5_000)))])
     taken = []
-    for _ in range(5):
+    for _ in range(2):
         executor.restore(executor.snapshot())
         taken.append(shared_memories())
-    assert taken[1:] == taken[:1] * 4
+    assert taken[0] == taken[1]
     executor.close()
 
 
@@ -124,13 +124,13 @@ def test_a_state_that_was_given_up_leaves_no_memory_behind() -> None:
         executor = executor_of(WINDOW, slots, base_max_bytes=BASE_BYTES)
         executor.run_slice([entry(1, "S", *((f"key number {i}", i) for i in range(5_000)))])
         taken = []
-        for position in range(2, 12, 2):
+        for position in (2, 4):
             result = executor.run_slice([entry(position, "T", ("x",))])
             assert [fault.is_poison for fault in result.faults] == [True]
             executor.run_slice([entry(position + 1, "S", ("a", 1))])
             taken.append(shared_memories())
         executor.close()
-    assert taken[1:] == taken[:1] * 4
+    assert taken[0] == taken[1]
 
 
 TABLE = (
