@@ -96,7 +96,6 @@ def type_of(name: str) -> type:
         ("bool", (True, None), "int", "'S.a' holds bool; the app has int"),
         ("object", ([1], None), "string", "'S.a' holds object; the app has string"),
         ("long", (1, 1 << 40), "int", "'S.a' holds a long that is no int"),
-        ("long", (1, 1 << 40), "int", "'S.a' holds a long that is no int"),
         ("double", (1.5, 2.0), "long", "'S.a' holds a double that is no long"),
         ("double", (float("inf"), 2.0), "int", "'S.a' holds a double that is no int"),
     ],
