@@ -30,14 +30,9 @@ SEND_BACKOFF_MAX_S = 10.0
 TIMESTAMP_FIELD = "_timestamp"
 SHOWN_REASONS: Final = 20
 """So many refused rows are told of, each with what is wrong with it."""
-_TYPES: Final = {
-    "string": pa.string(),
-    "int": pa.int64(),
-    "long": pa.int64(),
-    "float": pa.float64(),
-    "double": pa.float64(),
-    "bool": pa.bool_(),
-}
+_TYPES: Final = {"string": pa.string(), "bool": pa.bool_()}
+"""What a value may look like something else for. Numbers are what they look like: a file may have
+1.0 for a whole number, as tables with gaps are written, and the receiver takes it for one."""
 _WRITTEN_TIMES: Final = (
     pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"),
 )  # fmt: skip

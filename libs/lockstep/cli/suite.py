@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from lockstep.cli.addresses import Addresses
 from lockstep.embedded import ALL_SERVERS, EmbeddedServers, ServerName, prepare_spark_environment
@@ -28,6 +28,9 @@ GIVEN_BY: Mapping[ServerName, str] = {
     "redis": "LOCKSTEP_LEADER__URL",
     "postgres": "LOCKSTEP_STORE__POSTGRES_DSN",
 }
+
+CANCEL_AGAIN_S: Final = 1.0
+"""Who does not end of being cancelled is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,8 @@ async def _services(
             if ready.done():
                 await task
             else:  # they may wait for a server that does not come: there is nothing to drain
-                task.cancel()
-                await asyncio.wait([task])
+                while not task.done():  # before Python 3.12 one that comes with an answer is lost
+                    task.cancel()
+                    await asyncio.wait([task], timeout=CANCEL_AGAIN_S)
         finally:
             quiet.close()

@@ -27,6 +27,8 @@ DEFAULT_LETTERS: Final = 100
 MAX_LETTERS: Final = 1_000
 MAX_NUMBER: Final = 10**15 - 1
 PAGE_LETTERS: Final = 1_000
+SPARSE: Final = 4
+"""Numbers of which every fourth one is wanted are read together."""
 SHOWN_PAYLOAD_BYTES: Final = 4_096
 REDELIVERY_TIMEOUT_MS: Final = 25_000
 OUTPUTS: Final = "publisher/"
@@ -77,11 +79,23 @@ class Selection(msgspec.Struct, forbid_unknown_fields=True):
     def most(self, after: int, limit: int) -> int:
         """So many letters behind that one are worth reading at once to find `limit` of it."""
         if self.sequences:
-            return 1
+            return min(self._span(after), PAGE_LETTERS)
         if self.since_ms is not None or self.until_ms is not None:
             return PAGE_LETTERS
         rest = limit if self.last is None else self.last - after
         return min(limit, rest, PAGE_LETTERS)
+
+    def _span(self, after: int) -> int:
+        """Up to the last of the numbers that follow one another closely: few letters between them
+        are read in vain. At least one."""
+        wanted = self.sequences or []
+        start = bisect_right(wanted, after)
+        span = 1
+        for place, sequence in enumerate(wanted[start : start + PAGE_LETTERS], 1):
+            if sequence > after + SPARSE * place:
+                break
+            span = sequence - after
+        return span
 
 
 class ErrorStore:

@@ -18,6 +18,8 @@ from lockstep.cli.feeding import stream_of
 from lockstep.cli.output import Exit, console, errors, print_json, reported
 from lockstep.cli.refusals import RefusedError
 from lockstep.cli.replay import Replayed, ReplayFile, replay_file
+from lockstep.events import UnavailableError
+from lockstep.siddhiql import SiddhiQLError
 from lockstep.simulating import Columns
 from lockstep.simulating.streams import columns_of
 
@@ -82,13 +84,20 @@ def replay(
 
 
 async def _columns(client: Client, app: str, stream: str) -> Columns:
-    """The stream's attributes; none for somebody who may send and see nothing."""
+    """The stream's attributes; none where they cannot be known, as only the receiver is needed."""
     url = f"{client.addresses.coordinator}/v1/apps/{quote(app, safe='')}"
     try:
         text: str = (await client.request("GET", url))["text"]
+        streams = columns_of(text)
     except RefusedError as error:
         if error.status != HTTPStatus.FORBIDDEN:
             raise
-        errors.print("you may not see the app: values are read as they look", markup=False)
-        return ()
-    return stream_of(columns_of(text), app, stream)
+        why = "you may not see the app"
+    except UnavailableError:
+        why = "the coordinator does not answer"
+    except SiddhiQLError as error:  # an extension that the suite alone has
+        why = f"the text of the app cannot be read here ({error.message})"
+    else:
+        return stream_of(streams, app, stream)
+    errors.print(f"{why}: values are read as they look", markup=False)
+    return ()

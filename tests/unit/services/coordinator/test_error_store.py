@@ -85,13 +85,25 @@ async def test_no_more_is_read_than_is_asked_for(monkeypatch: pytest.MonkeyPatch
         assert letters.read == [2]
 
 
+async def test_numbers_that_are_close_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a page of them is sent again; those that are far from one another, each for itself."""
+    async with store(monkeypatch) as letters:
+        numbers = await letters.add(300)
+        chosen = numbers[:100:2]
+        assert (await letters.asked("replay", sequences=chosen))["replayed"] == chosen
+        assert letters.read == [99]
+        far = numbers[101::60]
+        assert (await letters.asked("purge", sequences=far))["removed"] == len(far)
+        assert letters.read == [1] * len(far)
+
+
 async def test_numbers_that_are_gone_cost_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each that is there is found, in any order and together with other limits."""
     async with store(monkeypatch) as letters:
         first, second, third = await letters.add(3)
         gone = list(range(third + 1, third + 500))
         answer = await letters.asked("purge", sequences=[*gone, third, first, third])
-        assert (answer["removed"], letters.read) == (2, [1, 1, 0])
+        assert (answer["removed"], letters.read) == (2, [3, 0])
         assert await letters.listed("") == [second]
         for limits in ({"first": second + 1}, {"last": first}, {"stream": "T"}, {"until_ms": 0}):
             assert (await letters.asked("purge", sequences=[second], **limits))["removed"] == 0
