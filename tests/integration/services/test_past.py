@@ -18,6 +18,7 @@ from lockstep.archive.keeping import SideArchive
 from lockstep.archive.naming import OUTPUT, ROW_COLUMNS, Logs
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span
+from lockstep_services.processor.revise.past import PastAbandonedError, PastFold
 from tests.integration.services.cluster import Cluster, log_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.pasts import (
@@ -57,10 +58,12 @@ NEW = (
 
 @dataclass
 class Gate:
-    """Between the first slice of an archive and the next one: whoever folds waits there."""
+    """Between the first slice of an archive and the next one: whoever folds waits there. `folds`:
+    those that have begun."""
 
     reached: threading.Event = field(default_factory=threading.Event)
     opened: threading.Event = field(default_factory=threading.Event)
+    folds: list[PastFold] = field(default_factory=list)
 
 
 @pytest.fixture
@@ -74,7 +77,14 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
             found.reached.set()
             found.opened.wait(GATE_S)
 
+    begin = PastFold.begin
+
+    async def begun(fold: PastFold) -> None:
+        found.folds.append(fold)
+        await begin(fold)
+
     monkeypatch.setattr(reading.InputReader, "slices", gated)
+    monkeypatch.setattr(PastFold, "begin", begun)
     yield found
     found.opened.set()
 
@@ -186,6 +196,15 @@ async def test_what_cannot_be_is_refused_and_leaves_nothing(
         assert (await cluster.status(app))["generation"] == before["generation"]
 
 
+def is_called_off(fold: PastFold) -> bool:
+    """Its processor has heard that something else is wanted."""
+    try:
+        fold._check()
+    except PastAbandonedError:
+        return True
+    return False
+
+
 async def called_off(cluster: Cluster, app: str, gate: Gate) -> Any:
     """The answer to calling a past off in its middle: it waits at the gate until nobody wants it
     any more."""
@@ -196,7 +215,9 @@ async def called_off(cluster: Cluster, app: str, gate: Gate) -> Any:
 
     async def unwanted() -> bool:
         there = await cluster.watcher.store.deployments.get(app)
-        return there is None or there.origin.past is None
+        if there is None:
+            return True
+        return there.origin.past is None and all(is_called_off(fold) for fold in gate.folds)
 
     await until(unwanted, f"{app} without a past")
     gate.opened.set()
