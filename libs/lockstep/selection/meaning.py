@@ -1,8 +1,8 @@
 """The selector: rows out of events, by chunk (semantics 4 and 5).
 
 No aggregator and no group by: a row per event. An aggregator without group by: the last wanted
-event
-of the chunk. Group by: the last wanted event of each group, groups in order of first appearance.
+event of the chunk. Group by: the last wanted event of each group, groups in order of first
+appearance.
 
 An event that cannot be processed keeps no other one of its chunk out of the aggregators or in them:
 the chunk goes on to its end, and then it fails (semantics 18).
@@ -10,7 +10,7 @@ the chunk goes on to its end, and then it fails (semantics 18).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lockstep.aggregators.contract import growing
@@ -158,11 +158,8 @@ class Selector:
         context.register("selector", self)
 
     def _choose(self, query: CheckedQuery, is_snapshot: bool) -> Emit:
-        each = is_snapshot or self._is_by_match
-        if self._key is not None:
-            return self._grouped_each if each else self._grouped
-        if self._makers:
-            return self._each if each else self._last
+        if self._key is not None or self._makers:
+            return self._each if is_snapshot or self._is_by_match else self._last
         plain = self._having is None and not self._ordering.is_active and not self._keeps_origin
         if plain and passes_through(query):
             return self._pass
@@ -223,92 +220,43 @@ class Selector:
         if rows:
             self.emit(rows)
 
+    # --- the others ------------------------------------------------------------------------------
+
     def _each(self, chunk: list[Any]) -> None:
         """A row per event, with having, ordering, and the running aggregates of snapshot rates."""
-        rows: list[Any] = []
-        failed, group = error_in(chunk), self._alone
-        for event in chunk:
-            if event.kind > EXPIRED:
-                self._reset(event)
-                continue
-            try:
-                data = self._row(event, group)
-            except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
-                continue
-            if data is not None:
-                rows.append(self._made((event, data), None))
-        if failed is not None:
-            raise failed
-        self._finish(rows)
-
-    # --- an aggregator without group by ----------------------------------------------------------
+        self._finish([self._made(*row) for row in self._rows(chunk)])
 
     def _last(self, chunk: list[Any]) -> None:
-        last: tuple[Any, tuple[Any, ...]] | None = None
-        wanted, group = self._wanted, self._alone
-        failed = error_in(chunk)
-        for event in chunk:
-            kind = event.kind
-            if kind > EXPIRED:
-                self._reset(event)
-                continue
-            try:
-                data = self._row(event, group)
-            except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
-                continue
-            if data is not None and (kind == wanted or wanted == ALL_KINDS):
-                last = (event, data)
-        if failed is not None:
-            raise failed
-        if last is not None:
-            self._finish([self._made(last, None)])
+        """A row per group, of its last event; without group by all are one group."""
+        wanted = self._wanted
+        last: dict[Any, tuple[Any, tuple[Any, ...], Any]] = {}
+        for row in self._rows(chunk):
+            if wanted == ALL_KINDS or row[0].kind == wanted:
+                last[row[2]] = row
+        if last:
+            self._finish([self._made(*row) for row in last.values()])
 
-    # --- group by --------------------------------------------------------------------------------
-
-    def _grouped(self, chunk: list[Any]) -> None:
-        rows: dict[Any, tuple[Any, tuple[Any, ...]]] = {}
-        wanted, key_of = self._wanted, self._key
-        assert key_of is not None
-        failed = error_in(chunk)
-        for event in chunk:
-            kind = event.kind
-            if kind > EXPIRED:
-                self._reset(event)
-                continue
-            try:
-                key = key_of(event)
-                data = self._group_row(event, key)
-            except PROCESSING_ERRORS as error:
-                failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
-                continue
-            if data is not None and (kind == wanted or wanted == ALL_KINDS):
-                rows[key] = (event, data)
-        if failed is not None:
-            raise failed
-        if rows:
-            self._finish([self._made(row, key) for key, row in rows.items()])
-
-    def _grouped_each(self, chunk: list[Any]) -> None:
-        rows: list[Any] = []
-        failed, key_of = error_in(chunk), self._key
-        assert key_of is not None
+    def _rows(self, chunk: list[Any]) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
+        """Each event that gets a row, with its data and the key of its group; None without group
+        by. All go into the aggregators and out of them; what one fails of is raised behind them."""
+        failed, key_of, key = error_in(chunk), self._key, None
         for event in chunk:
             if event.kind > EXPIRED:
                 self._reset(event)
                 continue
             try:
-                key = key_of(event)
-                data = self._group_row(event, key)
+                if key_of is None:
+                    data = self._row(event, self._alone)
+                else:
+                    key = key_of(event)
+                    data = self._group_row(event, key)
             except PROCESSING_ERRORS as error:
                 failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
                 continue
             if data is not None:
-                rows.append(self._made((event, data), key))
+                yield event, data, key
         if failed is not None:
             raise failed
-        self._finish(rows)
 
     def _group_row(self, event: Any, key: Any) -> tuple[Any, ...] | None:
         group = self._groups.get(key)
@@ -322,8 +270,6 @@ class Selector:
             # Also behind a current event: it may have left already (semantics 7.14), or failed.
             if group and group[0].is_empty() and all(a.is_empty() for a in group):
                 del self._groups[key]
-
-    # --- shared ----------------------------------------------------------------------------------
 
     def _row(self, event: Any, group: list[Any]) -> tuple[Any, ...] | None:
         """The event's row, or None when having refuses it."""
@@ -346,8 +292,7 @@ class Selector:
             if not all(aggregator.is_empty() for aggregator in group)
         }
 
-    def _made(self, row: tuple[Any, tuple[Any, ...]], key: Any) -> StreamEvent:
-        event, data = row
+    def _made(self, event: Any, data: tuple[Any, ...], key: Any) -> StreamEvent:
         if self._carries:
             return Row(event.timestamp_ms, data, event.kind, key, event)
         return StreamEvent(event.timestamp_ms, data, event.kind)
