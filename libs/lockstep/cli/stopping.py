@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any
 
-STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+from lockstep.frame.lifecycle import STOP_SIGNALS
 
 
 async def until_signalled(work: Coroutine[Any, Any, None], told: Callable[[], object]) -> None:

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from lockstep.cli.addresses import Addresses
 from lockstep.embedded import ALL_SERVERS, EmbeddedServers, ServerName, prepare_spark_environment
 from lockstep.events import LockstepError
-from lockstep.frame import Running, Wire, run_together
+from lockstep.frame import Running, Wire, cancelled, run_together
 from lockstep.settings import Settings, load_settings
 from lockstep.telemetry import LogTail
 
@@ -28,9 +28,6 @@ GIVEN_BY: Mapping[ServerName, str] = {
     "redis": "LOCKSTEP_LEADER__URL",
     "postgres": "LOCKSTEP_STORE__POSTGRES_DSN",
 }
-
-CANCEL_AGAIN_S: Final = 1.0
-"""Who does not end of being cancelled is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +135,6 @@ async def _services(
             if ready.done():
                 await task
             else:  # they may wait for a server that does not come: there is nothing to drain
-                while not task.done():  # before Python 3.12 one that comes with an answer is lost
-                    task.cancel()
-                    await asyncio.wait([task], timeout=CANCEL_AGAIN_S)
+                await cancelled([task])
         finally:
             quiet.close()

@@ -46,11 +46,11 @@ class Tasks:
         """Cancels one task and waits until it is gone; unknown names are ignored."""
         task = self._running.get(name)
         if task is not None:
-            await _cancelled([task])
+            await cancelled([task])
 
     async def stop_all(self) -> None:
         """Cancels everything and waits."""
-        await _cancelled(list(self._running.values()))
+        await cancelled(list(self._running.values()))
 
     @property
     def names(self) -> frozenset[str]:
@@ -93,7 +93,7 @@ async def run_side_by_side(*works: Work) -> None:
         for task in done:
             task.result()
     finally:
-        await _cancelled(tasks)
+        await cancelled(tasks)
 
 
 async def run_until(work: Work, *beside: Work) -> None:
@@ -109,14 +109,14 @@ async def run_until(work: Work, *beside: Work) -> None:
             for task in done:
                 task.result()
     finally:
-        await _cancelled(tasks)
+        await cancelled(tasks)
 
 
 async def _started(work: Work) -> None:
     await work()
 
 
-async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancels them until they are gone; not again while they may be ending.
 
     Before Python 3.12 asyncio.wait_for, which the servers' clients use, may lose a cancellation.

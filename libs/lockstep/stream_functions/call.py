@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from lockstep.events import AttributeType, StreamSchema
 from lockstep.operators.contract import EXPIRED, Context, Emit, StreamEvent, nowhere
-from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql.catalogue import Argument
 
 
@@ -49,9 +48,6 @@ class StreamLink(Protocol):
 
 StreamFunctionFactory = Callable[[StreamCall], StreamLink]
 
-Failed = Callable[[StreamEvent, BaseException], None]
-"""Hears of an event that a function cannot process."""
-
 
 class Appending:
     """One event out for each in, with values appended. RESET and TIMER marks pass."""
@@ -73,21 +69,10 @@ class Appending:
             ]
         )
 
-    def rest(self, chunk: list[StreamEvent], failed: Failed) -> list[StreamEvent]:
-        """What comes of the events of a chunk that do not fail."""
-        append = self._append
-        out: list[StreamEvent] = []
-        for event in chunk:
-            if event.kind > EXPIRED:
-                out.append(event)
-                continue
-            try:
-                added = append(event)
-            except PROCESSING_ERRORS as error:
-                failed(event, error)
-                continue
-            out.append(StreamEvent(event.timestamp_ms, (*event.data, *added), event.kind))
-        return out
+    def made(self, event: StreamEvent) -> list[StreamEvent]:
+        """What comes of one event, which is no mark."""
+        data = (*event.data, *self._append(event))
+        return [StreamEvent(event.timestamp_ms, data, event.kind)]
 
 
 class Multiplying:
@@ -105,31 +90,17 @@ class Multiplying:
             if event.kind > EXPIRED:
                 out.append(event)
                 continue
-            out.extend(
-                StreamEvent(event.timestamp_ms, (*event.data, *added), event.kind)
-                for added in self._expand(event)
-            )
+            out += self.made(event)
         if out:
             self.emit(out)
 
-    def rest(self, chunk: list[StreamEvent], failed: Failed) -> list[StreamEvent]:
-        """What comes of the events of a chunk that do not fail."""
-        out: list[StreamEvent] = []
-        for event in chunk:
-            if event.kind > EXPIRED:
-                out.append(event)
-                continue
-            try:
-                # All of it, or nothing: half of an event would never leave.
-                made = [
-                    StreamEvent(event.timestamp_ms, (*event.data, *added), event.kind)
-                    for added in self._expand(event)
-                ]
-            except PROCESSING_ERRORS as error:
-                failed(event, error)
-                continue
-            out += made
-        return out
+    def made(self, event: StreamEvent) -> list[StreamEvent]:
+        """What comes of one event, which is no mark: all of it, or nothing where it fails. Half of
+        an event would never leave."""
+        return [
+            StreamEvent(event.timestamp_ms, (*event.data, *added), event.kind)
+            for added in self._expand(event)
+        ]
 
 
 class Buffering:

@@ -55,15 +55,17 @@ class _EachBehind:
         self.emit: Emit = nowhere
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        first = error_in(chunk)
-
-        def failed(event: StreamEvent, error: BaseException) -> None:
-            """Remembers the first one."""
-            nonlocal first
-            first = first_of(first, event, error, tells_leaving=self._tells_leaving)
-
-        rest = self._link.rest(chunk, failed)
-        _pass_on(self.emit, rest, first)
+        failed = error_in(chunk)
+        made: list[StreamEvent] = []
+        for event in chunk:
+            if event.kind > EXPIRED:
+                made.append(event)
+                continue
+            try:
+                made += self._link.made(event)
+            except PROCESSING_ERRORS as error:
+                failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
+        _pass_on(self.emit, made, failed)
 
 
 class _Passing:
