@@ -14,10 +14,11 @@ import pytest
 
 from lockstep.cli import suite
 from lockstep.cli.commands import run
-from lockstep.cli.stopping import STOP_SIGNALS, until_signalled
+from lockstep.cli.stopping import until_signalled
 from lockstep.cli.suite import GIVEN_BY
 from lockstep.events import LockstepError
 from lockstep.frame import Running
+from lockstep.frame.lifecycle import STOP_SIGNALS
 from lockstep.telemetry import LogTail
 from tests.unit.cli.conftest import Lockstep
 
