@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lockstep.archive import naming
 from lockstep.archive.events_in import EVENTS, GAP, LEFT_OUT, Restored, StreamRows, restored
-from lockstep.archive.keeping import TEXT_SCHEMA, SideArchive, Text
+from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
 from lockstep.archive.tables import Table, folders_below
 from lockstep.events import Position
@@ -297,19 +297,3 @@ def lives_of(place: Place, app: str) -> list[naming.Logs]:
 def apps_of(place: Place) -> list[str]:
     """All apps of which something was archived."""
     return [naming.name_of(one) for one in folders_below(place, "") if not one.startswith("_")]
-
-
-def texts_of(place: Place, logs: naming.Logs) -> list[Text]:
-    """The texts that were deployed over these logs, in the order of their lives."""
-    rows = pa.Table.from_batches(
-        [one.select(TEXT_SCHEMA.names) for one in Table(place, naming.texts_path(logs)).scan()],
-        schema=TEXT_SCHEMA,
-    ).to_pylist()
-    found = [
-        Text(
-            one["deployed_ms"], one["life"], one["version"], one["text"], one["parallel"],
-            one["origin"],
-        )
-        for one in rows
-    ]  # fmt: skip
-    return sorted(found, key=lambda one: (one.deployed_ms, one.life))

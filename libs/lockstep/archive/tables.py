@@ -4,8 +4,8 @@ An append names whose it is and up to where, in the table's own transaction log:
 that brings the rows. So of two writers that believe in their lease one is refused, and whoever
 begins again knows what is there.
 
-Errors: UnavailableError when the store is away, full or slow; FencedError when somebody else has
-written the same; ArchiveDamagedError for a table that cannot be read.
+Errors: UnavailableError when the store is away, full or slow, or a table's files cannot be read;
+FencedError when somebody else has written the same.
 """
 
 from __future__ import annotations
@@ -62,18 +62,8 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 HOUR_MS: Final = 3_600_000
 _CONNECT_S: Final = 5.0
 _REQUEST_S: Final = 30.0
-
-
-UNREADABLE: Final = (DeltaError, OSError, pa.ArrowException)
+_UNREADABLE: Final = (DeltaError, OSError, pa.ArrowException)
 """What a store that is away and a table that is broken raise."""
-
-
-class ArchiveDamagedError(LockstepError):
-    """A table of the archive that is there and cannot be read."""
-
-    fault = Fault.EXTERNAL
-
-
 LONGEST_NAME_BYTES: Final = 255
 """Of a folder, on the file systems of Linux."""
 
@@ -98,10 +88,10 @@ def _told(address: str) -> Iterator[None]:
         raise UnavailableError(
             f"the archive does not take it: {one_line(error)}", where=address
         ) from error
-    except UNREADABLE as error:
+    except _UNREADABLE as error:
         raise UnavailableError(
             f"the archive is away: {one_line(error)}", where=address,
-            hint="archive.folder has to be there, writable and with room",
+            hint="archive.folder has to be there, writable and with room, its files whole",
         ) from error  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -146,8 +145,3 @@ def _title(text: str) -> str:
     """A piece on one line."""
     line = " ".join(masked(text).split())
     return line if len(line) <= 160 else f"{line[:159]}…"
-
-
-def stream_blocks(app: App) -> Iterator[Block]:
-    """The definitions."""
-    return (block for block in app.blocks if block.rank == DEFINITION)

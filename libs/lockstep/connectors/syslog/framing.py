@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-DIGITS_MAX: Final = 9
-"""Of a count; a longer one is none."""
-
 _ENDS: Final = re.compile(rb"[\n\0]")
+# A count has nine digits at most.
 _COUNT: Final = re.compile(rb"([1-9]\d{0,8}) ")
 _COUNT_SO_FAR: Final = re.compile(rb"[1-9]\d{0,8}\Z")
 

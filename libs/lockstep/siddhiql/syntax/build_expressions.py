@@ -18,10 +18,6 @@ _MAX_DIGITS = 400
 Nodes = list[Any]
 
 
-class StarArgument:
-    """The `*` of `f(*)`."""
-
-
 def unquote(token: Token) -> str:
     """The text of a string literal without its quotes."""
     return token[3:-3] if token.startswith('"""') else token[1:-1]
