@@ -1,27 +1,17 @@
-"""Keeps records that do not fit the app, and repeated ones, away from its queries.
+"""Keeps events that do not fit the app, and repeated ones, away from its queries.
 
 After an upgrade the log may still hold events of streams that are gone or have other attributes; a
 send that was repeated very late, or by another receiver, stands in it twice. Every replica sieves
 alike. Pure but for the memory of sends; looks at headers alone, unless a part of a record is left
-out, or an attribute has got another type.
+out, or the definition of its stream has changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
-import pyarrow as pa
-
-from lockstep.events import (
-    Attribute,
-    AttributeType,
-    Event,
-    EventsRecord,
-    StreamSchema,
-    TickRecord,
-)
+from lockstep.events import StreamSchema, TickRecord
 from lockstep.events.codec import (
     EncodedEntry,
     EventColumns,
@@ -30,15 +20,15 @@ from lockstep.events.codec import (
     encode_record,
     send_ids_in,
 )
-from lockstep.events.columns import ARROW_TYPES, CODES, arrow_schema
 from lockstep.execute.contract import EventFault
+from lockstep.execute.fitting import fitted
 from lockstep.execute.sends import SendMemory
 
 
 @dataclass(frozen=True, slots=True)
 class Sieved:
-    """Entries to fold (a tick stands in for one that is left out), what was refused, how many
-    events pass, and how many were there before.
+    """Entries to fold (a tick stands in for one of which nothing is left), what was refused, how
+    many events pass, and how many were there before.
     """
 
     entries: Sequence[EncodedEntry]
@@ -50,7 +40,7 @@ class Sieved:
 def sieve(
     entries: Sequence[EncodedEntry], schemas: Mapping[str, StreamSchema], sends: SendMemory
 ) -> Sieved:
-    """Sorts records by whether the app can take them. Errors: CodecError."""
+    """Sorts events by whether the app can take them. Errors: CodecError."""
     faults: list[EventFault] = []
     kept: list[EncodedEntry] = []
     events = repeated = 0
@@ -67,13 +57,10 @@ def sieve(
                 continue
             new, header = found
             repeated -= header.events
-            fitting = _fitting(new, header, schemas)
-            if isinstance(fitting, str):
-                faults.append(_refused(new, fitting))
-                kept.append(_tick(entry))
-            else:
-                events += header.events
-                kept.append(fitting)
+            fit = fitted(new, header, schemas.get(header.stream))
+            faults += fit.faults
+            events += fit.events
+            kept.append(_tick(entry) if fit.entry is None else fit.entry)
     return Sieved(kept, faults, events, repeated)
 
 
@@ -92,67 +79,6 @@ def _first_time(
     rest = EncodedEntry(entry.position, encode_columns(columns.without_chunks(gone)))
     assert isinstance(rest.header, EventsHeader)
     return rest, rest.header
-
-
-_NUMBERS: Final = frozenset("ilfd")
-_NAMES: Final = {kind.value[0]: str(kind) for kind in AttributeType}
-
-
-class _MisfitError(Exception):
-    """Why a record does not fit."""
-
-
-def _fitting(
-    entry: EncodedEntry, header: EventsHeader, schemas: Mapping[str, StreamSchema]
-) -> EncodedEntry | str:
-    """The record in the types of the app, or why it does not fit."""
-    schema = schemas.get(header.stream)
-    if schema is None:
-        return f"the app has no stream '{header.stream}' (any more)"
-    width = len(schema.attributes)
-    if header.attributes != width:
-        return f"{header.attributes} values; stream '{header.stream}' has {width} attributes"
-    if header.batch.codes == schema.codes:
-        return entry
-    columns = entry.columns()
-    assert isinstance(columns, EventColumns)
-    try:
-        arrays = [
-            _converted(*each, header.stream)
-            for each in zip(
-                header.batch.codes, columns.batch.columns, schema.attributes, strict=True
-            )
-        ]
-    except _MisfitError as why:
-        return str(why)
-    batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
-    return EncodedEntry(entry.position, encode_columns(replace(columns, batch=batch)))
-
-
-def _converted(code: str, column: pa.Array, attribute: Attribute, stream: str) -> pa.Array:
-    """The column in the type that its attribute has now. A number stays what it is, or becomes the
-    nearest double or float. _MisfitError."""
-    wanted = ARROW_TYPES[attribute.type]
-    if CODES[code] == wanted:
-        return column
-    if column.null_count == len(column):
-        return pa.nulls(len(column), wanted)
-    name = f"'{stream}.{attribute.name}'"
-    if not {code, attribute.type.value[0]} <= _NUMBERS:
-        raise _MisfitError(f"{name} holds {_NAMES[code]}; the app has {attribute.type}")
-    try:
-        return column.cast(wanted, safe=not pa.types.is_floating(wanted))
-    except pa.ArrowInvalid as error:
-        raise _MisfitError(f"{name} holds a {_NAMES[code]} that is no {attribute.type}") from error
-
-
-def _refused(entry: EncodedEntry, reason: str) -> EventFault:
-    record = entry.record()
-    assert isinstance(record, EventsRecord)
-    events = tuple(
-        Event(event.timestamp_ms, event.data) for chunk in record.chunks for event in chunk
-    )
-    return EventFault(entry.position, record.stream, events, None, reason)
 
 
 def _tick(entry: EncodedEntry) -> EncodedEntry:
