@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -295,6 +296,27 @@ async def test_what_is_paused(store: Store, app: str) -> None:
     assert await there() == [other]
     await store.deployments.put_pauses(other.app, [], epoch=epoch + 1)
     assert await there() == []
+
+
+async def test_a_deployment_is_refused_beside_one_that_was_not_looked_at(
+    store: Store, address: str | Path | None, app: str
+) -> None:
+    """Of two at a time, each of which has seen neither, one is written. Another text counts as
+    unseen, the same text in its next generation does not."""
+    epoch, other = await _epoch(store, app), await _beside(store, address)
+    pair = [deployment(f"{app}-{n}") for n in (1, 2)]
+    stores, seen = (store.deployments, other.deployments), await store.deployments.list()
+    puts = (s.put(d, epoch=epoch, beside=seen) for s, d in zip(stores, pair, strict=True))
+    outcomes = await asyncio.gather(*puts)
+    one, two = sorted(pair, key=lambda each: isinstance(outcomes[pair.index(each)], Stale))
+    assert [await store.deployments.get(each.app) for each in (one, two)] == [one, None]
+    for version, outcome in (("vb", Stale), ("vb", Written)):
+        seen = await store.deployments.list()
+        one = replace(one, life=one.life.next, version=version)
+        assert await other.deployments.put(one, epoch=epoch, beside=seen) == Written()
+        assert isinstance(await store.deployments.put(two, epoch=epoch, beside=seen), outcome)
+    if other is not store:
+        await other.close()
 
 
 async def test_an_undeployed_app_is_gone_on_from(store: Store, app: str) -> None:

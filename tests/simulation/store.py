@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -63,9 +64,12 @@ class SimDeployments(MemoryDeployments):
         epoch: int,
         deploying: Deploying | None = None,
         revives: bool = True,
+        beside: Sequence[Deployment] | None = None,
     ) -> Written | Stale:
         """Stores it, or refuses."""
-        outcome = await super().put(deployment, epoch=epoch, deploying=deploying, revives=revives)
+        outcome = await super().put(
+            deployment, epoch=epoch, deploying=deploying, revives=revives, beside=beside
+        )
         if isinstance(outcome, Written):
             self._archive.deployments[deployment.life] = deployment
         return outcome

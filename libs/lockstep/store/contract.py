@@ -185,13 +185,14 @@ class Deployments(Protocol):
 
     async def put(
         self, deployment: Deployment, *, epoch: int, deploying: Deploying | None = None,
-        revives: bool = True,
+        revives: bool = True, beside: Sequence[Deployment] | None = None,
     ) -> Written | Stale:  # fmt: skip
         """Stores or replaces by app name; its life must be the next one of the same app, also
         behind a removal that did not purge. The first is for an app that is not deployed, and
         deployed later than the one before. `deploying`: its text is a next version, unless it is
         the newest one already; both are written, or neither. `revives`: False where an app that
-        was undeployed meanwhile stays so."""
+        was undeployed meanwhile stays so. `beside`: what the caller has looked at; refused where
+        another app, or another text of one, is deployed by now."""
 
     async def get(self, app: str) -> Deployment | None:
         """The deployment or None."""

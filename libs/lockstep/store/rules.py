@@ -30,6 +30,13 @@ def may_follow(
     return new.life == present.life.next
 
 
+def has_unseen(app: str, present: Iterable[tuple[str, str]], beside: Sequence[Deployment]) -> bool:
+    """Whether other apps than `app` are deployed, or other versions of them, than somebody has
+    looked at; `present`: apps and versions."""
+    seen = {(one.app, one.version) for one in beside}
+    return any(one[0] != app and one not in seen for one in present)
+
+
 def as_removed(last: Deployment, *, purged: bool) -> Removed:
     """What is kept of an undeployed app."""
     if not purged:

@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 from weakref import WeakValueDictionary
@@ -145,6 +146,7 @@ class DesiredState:
         self._offload = offload
         self._plans = plans
         self._claims = Claims(plans)
+        self._claiming = asyncio.Lock()
         self._logs = logs
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._store = store
@@ -176,7 +178,7 @@ class DesiredState:
         wish = _Wish(plan, text, version_of(text), settings, parallel, past, may_replace, who, how)
         await self._offload.run(lambda: fleet_of(plan, parallel))  # refused here, not later
         there = await self._store.deployments.list()
-        await self._offload.run(lambda: self._claims.refuse(plan, there))
+        await self._offload.run(partial(self._claims.refuse, plan, there))
         async with self.one_at_a_time(plan.name):
             return await self._deploy(wish)
 
@@ -192,9 +194,15 @@ class DesiredState:
                 await self._pasts.refuse_pending(before)
             deployment, past = await self._next(wish, before)
             deploying = await _noted(wish, before, self._store, self._settings.versions_keep)
-            outcome = await self._store.deployments.put(
-                deployment, epoch=self._epoch.number, deploying=deploying
-            )
+            # What was free may be another app's by now. The lock makes deployments of this
+            # coordinator take turns; the store refuses one that another coordinator has passed.
+            # Logs of a new app that is refused here stay, as of one that was cut short.
+            async with self._claiming:
+                there = await self._store.deployments.list()
+                await self._offload.run(partial(self._claims.refuse, plan, there))
+                outcome = await self._store.deployments.put(
+                    deployment, epoch=self._epoch.number, deploying=deploying, beside=there
+                )
             if isinstance(outcome, Written):
                 self._log.info("deployed", app=plan.name, version=wish.version[:12])
                 if deployment.layout:

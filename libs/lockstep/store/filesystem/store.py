@@ -27,7 +27,14 @@ from lockstep.store.filesystem.files import (
 from lockstep.store.filesystem.threads import on_thread
 from lockstep.store.naming import is_of_app, is_unit_of
 from lockstep.store.pauses import Pause, by_element
-from lockstep.store.rules import as_removed, chosen, may_follow, newest_first, purgeable
+from lockstep.store.rules import (
+    as_removed,
+    chosen,
+    has_unseen,
+    may_follow,
+    newest_first,
+    purgeable,
+)
 from lockstep.store.stored import StoredDeployment, StoredRemoved
 from lockstep.store.versions import Deploying
 
@@ -73,12 +80,17 @@ class FileDeployments:
         epoch: int,
         deploying: Deploying | None = None,
         revives: bool = True,
+        beside: Sequence[Deployment] | None = None,
     ) -> Written | Stale:
         with locked(self._folder):
             path = self._apps / (file_name(deployment.app) + _ABOUT)
             removal = self._removals / path.name
             present, removed = _deployment(path), _removed(removal)
             if not may_follow(deployment, present, removed, revives=revives):
+                return Stale(epochs.present(self._folder))
+            if beside is not None and has_unseen(
+                deployment.app, ((one.app, one.version) for one in self._all()), beside
+            ):
                 return Stale(epochs.present(self._folder))
             stale = self._passes(epoch)
             if stale is not None:
@@ -96,6 +108,9 @@ class FileDeployments:
 
     @on_thread
     def list(self) -> Sequence[Deployment]:
+        return self._all()
+
+    def _all(self) -> Sequence[Deployment]:
         found = [_deployment(path) for path in self._apps.glob("*" + _ABOUT)]
         return sorted((d for d in found if d is not None), key=lambda d: d.app)
 

@@ -14,6 +14,7 @@ from lockstep.store.pauses import Pause, by_element
 from lockstep.store.rules import (
     as_removed,
     chosen,
+    has_unseen,
     may_follow,
     newest_first,
     next_version,
@@ -74,10 +75,14 @@ class MemoryDeployments:
         epoch: int,
         deploying: Deploying | None = None,
         revives: bool = True,
+        beside: Sequence[Deployment] | None = None,
     ) -> Written | Stale:
         present = self._shelf.deployments.get(deployment.app)
         removed = self._shelf.removed.get(deployment.app)
         if not may_follow(deployment, present, removed, revives=revives):
+            return Stale(self._shelf.epoch)
+        there = ((one.app, one.version) for one in self._shelf.deployments.values())
+        if beside is not None and has_unseen(deployment.app, there, beside):
             return Stale(self._shelf.epoch)
         stale = self._shelf.passes(epoch)
         if stale is not None:

@@ -23,7 +23,7 @@ from lockstep.store.postgres.connection import available, open_pool
 from lockstep.store.postgres.epochs import DEPLOYMENTS_EPOCH, PRESENT_EPOCH, pass_epoch
 from lockstep.store.postgres.figures import PostgresFailovers, PostgresFigures
 from lockstep.store.postgres.unchanged import Unchanged
-from lockstep.store.rules import purgeable
+from lockstep.store.rules import has_unseen, purgeable
 from lockstep.store.stored import StoredDeployment
 from lockstep.store.versions import Deploying
 
@@ -51,6 +51,7 @@ update lockstep.deployments set removed = true, purged = purged or $2,
     settings = case when $2 then '{}'::jsonb else settings end
 where app = $1
 """
+DEPLOYED_VERSIONS = "select app, version from lockstep.deployments where not removed"
 DEPLOYMENT_COLUMNS = "app, text, version, generation, replicas, created_ms, updated_ms, settings"
 PLACE = """
 insert into lockstep.placements (app, nodes) values ($1, $2)
@@ -111,6 +112,14 @@ async def _read_placed(pool: Any) -> Mapping[str, Sequence[str]]:
     return MappingProxyType({row["app"]: tuple(row["nodes"]) for row in rows})
 
 
+async def _has_unseen(connection: Any, app: str, beside: Sequence[Deployment] | None) -> bool:
+    """By the row lock of the epoch, which this transaction has, nobody writes one meanwhile."""
+    if beside is None:
+        return False
+    rows = await connection.fetch(DEPLOYED_VERSIONS)
+    return has_unseen(app, (tuple(row) for row in rows), beside)
+
+
 class PostgresDeployments:
     """See contract.Deployments."""
 
@@ -126,6 +135,7 @@ class PostgresDeployments:
         epoch: int,
         deploying: Deploying | None = None,
         revives: bool = True,
+        beside: Sequence[Deployment] | None = None,
     ) -> Written | Stale:
         values = astuple(StoredDeployment.of(deployment))
         async with available(), self._pool.acquire() as connection:
@@ -133,7 +143,7 @@ class PostgresDeployments:
             await transaction.start()
             stale = await pass_epoch(connection, epoch)
             done = False
-            if stale is None:
+            if stale is None and not await _has_unseen(connection, deployment.app, beside):
                 first = deployment.life.number == 1
                 change = (
                     (INSERT_DEPLOYMENT, *values) if first else (UPDATE_DEPLOYMENT, *values, revives)

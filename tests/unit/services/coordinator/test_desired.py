@@ -255,6 +255,49 @@ async def test_a_path_of_another_app_is_refused() -> None:
     await scene.deploy("Spy", text=orders)
 
 
+async def test_a_path_that_another_app_takes_meanwhile_is_refused() -> None:
+    """It was free when it was looked for, and belongs to who was faster when it is written."""
+    scene, orders = Scene(), ORDERS.format(path="orders")
+    asked, go_on = held_up(scene, "spying")
+    spying = asyncio.create_task(scene.deploy("Spy", text=orders), name="spying")
+    await asked.wait()
+    await scene.deploy("Shop", text=orders)
+    go_on.set()
+    with pytest.raises(Problem, match="the path '/orders' belongs to another app"):
+        await spying
+    assert [one.app for one in await scene.desired.list()] == ["Shop"]
+
+
+async def beside_another_coordinator(scene: Scene, path: str) -> None:
+    """That one deploys `Shop` with a path, between the scene's last look and its next write."""
+    shop = (await Scene().deploy("Shop", text=ORDERS.format(path=path))).deployment
+    put, waiting = scene.store.deployments.put, [shop]
+
+    async def late(deployment: Deployment, **how: Any) -> Any:
+        while waiting:
+            await put(waiting.pop(), epoch=scene.epoch.number)
+        return await put(deployment, **how)
+
+    scene.store.deployments.put = late  # type: ignore[method-assign]
+
+
+async def test_so_is_one_that_another_coordinator_gives_away() -> None:
+    """The store refuses what was decided without it, so it is looked at again."""
+    scene = Scene()
+    await beside_another_coordinator(scene, "orders")
+    with pytest.raises(Problem, match="the path '/orders' belongs to another app"):
+        await scene.deploy("Spy", text=ORDERS.format(path="orders"))
+    assert [one.app for one in await scene.desired.list()] == ["Shop"]
+
+
+async def test_an_app_beside_another_one_is_deployed_all_the_same() -> None:
+    """What another coordinator deploys meanwhile, with a path of its own, refuses nobody."""
+    scene = Scene()
+    await beside_another_coordinator(scene, "others")
+    await scene.deploy("Spy", text=ORDERS.format(path="orders"))
+    assert [one.app for one in await scene.desired.list()] == ["Shop", "Spy"]
+
+
 async def test_apps_that_shared_a_path_go_on() -> None:
     """Releases before let them: a new text that claims nothing new is taken."""
     scene = Scene()
