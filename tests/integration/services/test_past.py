@@ -18,8 +18,11 @@ from lockstep.archive.keeping import SideArchive
 from lockstep.archive.naming import OUTPUT, ROW_COLUMNS, Logs
 from lockstep.archive.place import Place
 from lockstep.archive.reading import InputReader, Span
+from lockstep.events import Generation
+from lockstep.store import Revision
 from lockstep_services.processor.revise.past import PastAbandonedError, PastFold
-from tests.integration.services.cluster import Cluster, log_of, until
+from lockstep_services.processor.revise.revisions import RevisionLoop
+from tests.integration.services.cluster import Cluster, log_of, revisions_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.pasts import (
     ALONE,
@@ -257,6 +260,53 @@ async def test_what_ran_goes_on_when_a_past_is_called_off_in_its_middle(
         _, past = await cluster.asked("GET", f"/v1/apps/{app}/past")
         assert (past["phase"], past["why"]) == ("failed", "it was called off")
         assert not list((tmp_path / "archive" / "_past").glob("*"))
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """Between the storing of a state that an app begins with and the claim for it."""
+    found, save = Gate(), RevisionLoop.save
+
+    async def held(loop: RevisionLoop, engine: Any, state: Generation) -> Revision | None:
+        saved = await save(loop, engine, state)
+        if loop._running.past is not None:
+            found.reached.set()
+            await asyncio.to_thread(found.opened.wait, GATE_S)
+        return saved
+
+    monkeypatch.setattr(RevisionLoop, "save", held)
+    yield found
+    found.opened.set()
+
+
+async def test_what_ran_goes_on_when_a_past_is_called_off_at_its_end(
+    cluster_of: Start, tmp_path: Path, stored: Gate
+) -> None:
+    """Its state is stored, and the log is not claimed yet: the old text keeps its own state, and
+    revisions of it make room for others."""
+    async with cluster_of(*ALONE, **archived(tmp_path)) as cluster:
+        old = NEW.format(name="Late")
+        app = await cluster.deploy(old)
+        await feed(cluster, app, 0, 120)
+        await trimmed(cluster, app)
+        await deploy_from(cluster, old.replace("length(50)", "length(60)"))
+        assert await asyncio.to_thread(stored.reached.wait, GATE_S)
+        asking = asyncio.create_task(cluster.asked("DELETE", f"/v1/apps/{app}/past"))
+
+        async def unwanted() -> bool:
+            there = await cluster.watcher.store.deployments.get(app)
+            return there is not None and there.origin.past is None
+
+        await until(unwanted, f"{app} without a past")
+        stored.opened.set()
+        assert (await asking)[1]["goes_on"]
+        await feed(cluster, app, 120, 30)
+        await cluster.published_count(app, 150)
+        position, snapshot = await state_of(cluster, app)
+        entries = await all_records(cluster, app, Place(str(tmp_path / "archive")))
+        assert snapshot == ran_all_the_time(old, entries, position)
+        lives = {one.life.number for one in await revisions_of(cluster.watcher, app)}
+        assert lives == {1}
 
 
 async def test_nothing_is_left_of_a_new_app_whose_past_is_called_off(

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import structs
 
-from lockstep.events import Generation, Position, UnavailableError
+from lockstep.events import Generation, Life, Position, UnavailableError
 from lockstep.frame import wait_set
 from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
@@ -142,7 +142,7 @@ class UpgradeLoop:
                     contents = structs.replace(contents, left_out=_left_out(wanted, position))
                     begun, lost = await self._begin(wanted, begun, contents, made)
                 generation = Generation(wanted.life, begun.position)
-                if await self._made_count(begun, generation):
+                if await self._made_count(begun, generation, is_past=past is not None):
                     if past is not None:
                         past.done()
                     await self._running.change(begun, generation, began_empty=lost)
@@ -199,9 +199,10 @@ class UpgradeLoop:
         ours = (one.position for one in stored if one.verified and one.is_of(state))
         return max(ours, default=0)
 
-    async def _made_count(self, begun: AppEngine, generation: Generation) -> bool:
+    async def _made_count(self, begun: AppEngine, generation: Generation, *, is_past: bool) -> bool:
         """Stores the beginning as a verified revision; then the output log goes over to it if this
-        replica still leads. The log's word decides: only from then on the revision counts.
+        replica still leads. The log's word decides: only from then on the revision counts. A past
+        that was called off while it was stored does not begin: PastAbandonedError.
         """
         revisions = self._site.world.store.revisions
         if self._lead.permit is None:
@@ -219,6 +220,10 @@ class UpgradeLoop:
             return False  # somebody who has not heard of it has made room meanwhile
         if self._stored_up_to(there) > begun.position:
             return False  # or has stored what is behind it
+        if is_past and await self._is_unwanted(generation.life):
+            # It is of a later life than what runs, and would keep revisions from making room.
+            await revisions.delete([saved.id])
+            raise PastAbandonedError("something else is wanted")
         match await self._leadership.begin(generation):
             case Begun.STANDS:
                 return True
@@ -227,6 +232,11 @@ class UpgradeLoop:
                 raise RestartReplicaError("whether the new state has begun is unknown")
             case Begun.REFUSED | Begun.NOT_NOW:
                 return False
+
+    async def _is_unwanted(self, life: Life) -> bool:
+        """The store is asked, as word of it may still be on its way."""
+        there = await self._site.world.store.deployments.get(self._site.name.app)
+        return there is None or there.life != life
 
     async def _begin(
         self,
