@@ -285,6 +285,11 @@ class SimTopics:
         self._bus = bus
         self.board = board
 
+    @property
+    def max_answer_bytes(self) -> int:
+        """See the contract; apps here are small."""
+        return 8_000_000
+
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> None:

@@ -289,6 +289,10 @@ class Topics(Protocol):
     """Fire-and-forget publish/subscribe and request/reply, for dashboards and control. What fails
     to subscribe or to respond leaves nothing behind: nobody could close it."""
 
+    @property
+    def max_answer_bytes(self) -> int:
+        """A longer answer to a request does not arrive: who answers says so in a short one."""
+
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> None:

@@ -26,7 +26,8 @@ _HASH: Final = "sha256"
 _MAC_BYTES: Final = 32
 _TIME: Final = struct.Struct(">Q")
 _LENGTH: Final = struct.Struct(">H")
-_PAYLOAD_AT: Final = len(MARK) + _TIME.size + _MAC_BYTES
+PROOF_BYTES: Final = len(MARK) + _TIME.size + _MAC_BYTES
+"""In front of a payload."""
 
 
 class Unproven(StrEnum):
@@ -65,10 +66,10 @@ class Proofs:
 
     def opened(self, subject: str, message: bytes, *, to: bytes = b"") -> Opened | Unproven:
         """Without the proof, or why it is not heard."""
-        if not message.startswith(MARK) or len(message) < _PAYLOAD_AT:
+        if not message.startswith(MARK) or len(message) < PROOF_BYTES:
             return Opened(message) if self.hears_unproven else Unproven.NONE
-        time, payload = message[len(MARK) : len(MARK) + _TIME.size], message[_PAYLOAD_AT:]
-        mac = message[len(MARK) + _TIME.size : _PAYLOAD_AT]
+        time, payload = message[len(MARK) : len(MARK) + _TIME.size], message[PROOF_BYTES:]
+        mac = message[len(MARK) + _TIME.size : PROOF_BYTES]
         if not self._keys:
             return Opened(payload, mac)
         is_good = [
@@ -81,7 +82,7 @@ class Proofs:
 
     def mac_of(self, message: bytes) -> bytes:
         """What answers to this message of one's own have to be bound to."""
-        return message[len(MARK) + _TIME.size : _PAYLOAD_AT] if self._keys else b""
+        return message[len(MARK) + _TIME.size : PROOF_BYTES] if self._keys else b""
 
 
 def _mac(key: bytes, time: bytes, subject: str, to: bytes, payload: bytes) -> bytes:

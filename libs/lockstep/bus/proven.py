@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from lockstep.bus.contract import Bus, Subscription, Topics
-from lockstep.bus.proof import Opened, Proofs, Unproven
+from lockstep.bus.proof import PROOF_BYTES, Opened, Proofs, Unproven
 from lockstep.bus.subjects import CONTROL
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
@@ -57,6 +57,11 @@ class ProvenTopics:
         self._topics = topics
         self._proofs = proofs
         self._strangers = strangers
+
+    @property
+    def max_answer_bytes(self) -> int:
+        """See the contract; a proof needs room, too."""
+        return self._topics.max_answer_bytes - PROOF_BYTES
 
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None

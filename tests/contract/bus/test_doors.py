@@ -326,6 +326,21 @@ async def test_requests_are_answered(world: World) -> None:
         await world.bus.topics.request(subject, b"x", timeout_ms=QUIET_MS)
 
 
+async def test_an_answer_has_a_longest_length(world: World) -> None:
+    """Up to that it arrives whole. Who answers can tell beforehand."""
+    subject = uuid.uuid4().hex
+    limit_bytes = world.other.topics.max_answer_bytes
+
+    async def answer(payload: bytes) -> bytes:
+        return bytes(limit_bytes + int(payload))
+
+    await world.other.topics.respond(subject, answer)
+    found = await world.bus.topics.request(subject, b"0", timeout_ms=PATIENCE_MS)
+    assert len(found) == limit_bytes
+    with pytest.raises(UnavailableError):
+        await world.bus.topics.request(subject, b"2000000", timeout_ms=QUIET_MS)
+
+
 async def test_a_request_without_answer_times_out(world: World) -> None:
     """A responder that hangs does not hang the caller."""
     subject = uuid.uuid4().hex

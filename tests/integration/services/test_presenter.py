@@ -207,6 +207,22 @@ async def test_on_demand_queries_reach_the_leader(cluster_of: Start) -> None:
         assert status == 400
 
 
+async def test_an_answer_that_the_bus_does_not_take_is_refused(cluster_of: Start) -> None:
+    """With what to do instead; and that helps."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Heavy"))
+        for number in range(10):
+            await cluster.send(app, "In", [[str(number) + "x" * 900_000, number]])
+        await ready(cluster, app, 10)
+        path, query = f"/v1/apps/{app}/query", "from Seen on v >= 0 select k, v"
+        status, problem = await cluster.call("POST", "presenter", path, json={"query": query})
+        assert (status, "the answer of 10 rows has 90" in problem["detail"]) == (400, True), problem
+        assert "limit" in problem["hint"]
+        part = {"query": f"{query} order by v limit 2 offset 3"}
+        status, answer = await cluster.call("POST", "presenter", path, json=part)
+        assert (status, [v for _, v in answer["records"]]) == (200, [3, 4])
+
+
 async def test_grafana_shows_streams_tables_and_queries(cluster_of: Start) -> None:
     """In one answer, as one panel asks."""
     async with cluster_of(*NODES) as cluster:

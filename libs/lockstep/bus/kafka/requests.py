@@ -14,6 +14,7 @@ from lockstep.bus.kafka.broker import live_config
 from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.live import Feed, Live, Message
 from lockstep.bus.kafka.names import topic_of
+from lockstep.bus.kafka.sending import FRAME_BYTES, MAX_REQUEST_BYTES
 from lockstep.bus.kafka.window import Raw
 from lockstep.bus.losses import Losses
 from lockstep.bus.subscriptions import QueuedSubscription
@@ -25,6 +26,7 @@ Handler = Callable[[bytes], Awaitable[bytes]]
 _ANSWERS: Final = "live.answers"
 _QUESTIONS: Final = "live.questions"
 _PARTITIONS: Final = 8
+MAX_ANSWER_BYTES: Final = MAX_REQUEST_BYTES - FRAME_BYTES
 
 
 class Requests:

@@ -12,7 +12,7 @@ from lockstep.bus.kafka.ingress import KafkaIngress
 from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.live import Live, Message
 from lockstep.bus.kafka.mailbox import KafkaMailbox
-from lockstep.bus.kafka.requests import Requests
+from lockstep.bus.kafka.requests import MAX_ANSWER_BYTES, Requests
 from lockstep.bus.subjects import INGRESS_ALL, matches
 from lockstep.bus.subscriptions import QueuedSubscription
 
@@ -33,6 +33,10 @@ class KafkaTopics:
     async def make(self) -> None:
         """The Kafka topics are there when this returns."""
         await asyncio.gather(self._requests.make(), *(one.make() for one in self._live.values()))
+
+    @property
+    def max_answer_bytes(self) -> int:
+        return MAX_ANSWER_BYTES
 
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None

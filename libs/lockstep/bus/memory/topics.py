@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from lockstep.bus.contract import Ingress, Subscription
 from lockstep.bus.errors import RecordTooLargeError
@@ -14,6 +15,9 @@ from lockstep.bus.memory.mailbox import MemoryMailbox
 from lockstep.bus.subjects import INGRESS_ALL, ingress_names, matches
 from lockstep.bus.subscriptions import QueuedSubscription
 from lockstep.events import UnavailableError
+
+MAX_ANSWER_BYTES: Final = 8_000_000
+"""About what servers take."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,10 @@ class MemoryTopics:
         self._ingress = ingress
         self._link = link
         self._keys: list[int] = []
+
+    @property
+    def max_answer_bytes(self) -> int:
+        return MAX_ANSWER_BYTES
 
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
@@ -148,7 +156,10 @@ class MemoryTopics:
             await asyncio.wait({answering, waiting}, return_when=asyncio.FIRST_COMPLETED)
             if not answering.done() or not responder.link.reachable:
                 raise UnavailableError(f"no answer within {timeout_ms} ms", where=subject)
-            return answering.result()
+            answer = answering.result()
+            if len(answer) > MAX_ANSWER_BYTES:
+                raise UnavailableError("the answer is longer than the bus takes", where=subject)
+            return answer
         finally:
             answering.cancel()
             waiting.cancel()

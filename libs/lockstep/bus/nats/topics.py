@@ -32,6 +32,10 @@ class NatsTopics:
         self._answering: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(connection.limits.max_concurrent_responses)
 
+    @property
+    def max_answer_bytes(self) -> int:
+        return self._connection.max_payload_bytes
+
     async def publish(
         self, subject: str, payload: bytes, *, headers: Mapping[str, str] | None = None
     ) -> None:

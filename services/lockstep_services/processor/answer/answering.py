@@ -18,7 +18,7 @@ from lockstep.control import (
     question_subject,
     refusal_of,
 )
-from lockstep.events import LockstepError
+from lockstep.events import Fault, LockstepError
 from lockstep.events.typed import from_json
 from lockstep.siddhiql import CheckedOnDemand, check_on_demand
 from lockstep_services.processor.answer.writing import Writes
@@ -26,6 +26,19 @@ from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
 
 Carry = Callable[[Command], Awaitable[CommandAnswer]]
+
+
+class AnswerTooLargeError(LockstepError):
+    """More rows were found than one message of the bus takes."""
+
+    fault = Fault.USER
+
+    def __init__(self, rows: int, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"the answer of {rows} rows has {size_bytes} bytes; the bus takes {limit_bytes}",
+            hint="select fewer attributes, narrow it down with a condition, or ask in parts: "
+            "order by … limit … offset …",
+        )
 
 
 class Answers:
@@ -73,7 +86,13 @@ class Answers:
 
     async def _question(self, payload: bytes) -> bytes:
         question = from_json(payload, OnDemandQuestion)
-        return msgspec.json.encode(await self.answer(question), enc_hook=str)
+        found = await self.answer(question)
+        answer = msgspec.json.encode(found, enc_hook=str)
+        limit_bytes = self._site.world.bus.topics.max_answer_bytes
+        if len(answer) <= limit_bytes:
+            return answer
+        rows = len(found.rows)
+        return msgspec.json.encode(refusal_of(AnswerTooLargeError(rows, len(answer), limit_bytes)))
 
     async def answer(self, question: OnDemandQuestion) -> OnDemandAnswer:
         """Rows and columns of what was read, the number of rows written, or what is wrong."""
