@@ -27,6 +27,13 @@ NUMBERS = """
 define stream In (id long, share double);
 from In select id, share insert into Out;
 """
+TABLE = """
+@app:name('Numbers')
+define stream In (id long, share double);
+@store(type='rdbms') @PrimaryKey('id')
+define table Last (id long, share double);
+from In select id, share update or insert into Last on Last.id == id;
+"""
 LONG = 9_007_199_254_740_993
 """The first whole number that a browser cannot tell from its neighbour."""
 
@@ -98,6 +105,28 @@ async def test_it_comes_back_behind_a_gateway_and_shows_numbers_as_they_are(
         await page.until(f"{said} === 'live'")
         await _send_number(client, 2, 3.5)
         await page.until("document.querySelectorAll('tbody tr').length === 3")
+
+
+@pytest.mark.timeout(180)
+async def test_a_table_without_all_rows_says_why(tmp_path: Path, page: Any) -> None:
+    """The reason and what to do stand beside its rows; one that has all says nothing."""
+    overrides = {
+        "LOCKSTEP_PROCESSOR__EXECUTOR": "reference", "LOCKSTEP_SERVER__PORT": "0",
+        "LOCKSTEP_PRESENTER__TABLE_ROWS": "1",
+    }  # fmt: skip
+    async with (
+        running_suite(tmp_path / "suite", overrides=overrides, sync_interval="2m") as suite,
+        Client(suite.addresses) as client,
+    ):
+        await send_retrying(lambda: client.deploy(TABLE))
+        await _send_number(client, 1, 0.5)
+        await page.open(f"{suite.addresses.presenter}/apps/Numbers")
+        await page.until("document.querySelectorAll('tbody tr').length === 1")
+        await page.until("!document.body.innerText.includes('Rows may be missing')")
+        await _send_number(client, 2, 0.5)
+        for text in ("Rows may be missing", "presenter.table_rows", "on-demand query"):
+            await page.until(f"document.body.innerText.includes('{text}')")
+        assert page.troubles == []
 
 
 async def _send_number(client: Client, number: int, share: float) -> None:

@@ -97,7 +97,9 @@ class Feeds:
             self._append(app, name, one, names["streams"].get(name, ()))
         for name, one in digest["tables"].items():
             known = names["tables"].get(name, ())
-            self._tables[app, name] = Rows(known, one["rows"], (), 0.0, one["count"])
+            # A presenter of the release before tells no reason.
+            missing = one.get("missing") or ""
+            self._tables[app, name] = Rows(known, one["rows"], (), 0.0, one["count"], missing)
 
     def _append(self, app: str, name: str, one: Mapping[str, Any], names: Sequence[str]) -> None:
         """Rows of a stream behind those that are here: who connects again gets the last ones again.

@@ -61,13 +61,15 @@ class Board(msgspec.Struct, kw_only=True):
 
 
 class Rows(msgspec.Struct):
-    """Rows with their attributes' names; `times` of streams alone, in the rows' order."""
+    """Rows with their attributes' names; `times` of streams alone, in the rows' order. `missing`:
+    why a table's rows may not be all."""
 
     names: Sequence[str]
     rows: Sequence[Sequence[Any]]
     times: Sequence[int] = ()
     rate: float = 0.0
     total: int = 0
+    missing: str = ""
 
 
 def read_board(raw: bytes) -> Board:

@@ -140,9 +140,10 @@ class Api:
         limit = number(request, "limit", DEFAULT_LIMIT, 10**9)
         names = table.schema.names
         rows = [dict(zip(names, row.data, strict=True)) for row in table.rows(limit)]
+        missing = models.missing(table)
         body = {
             "table": name, "key": table.key, "count": len(table), "forgotten": table.forgotten,
-            "complete": table.is_complete, "rows": rows,
+            "complete": missing is None, "missing": missing, "rows": rows,
         }  # fmt: skip
         return answer(body)
 

@@ -11,7 +11,7 @@ EVENTS: Final = "text/event-stream"
 
 
 class Latest(TypedDict):
-    """The newest rows of a stream, oldest first; `total`: how many there were."""
+    """The newest rows of a stream, newest first; `total`: how many this presenter has read."""
 
     stream: str
     total: int
@@ -19,7 +19,7 @@ class Latest(TypedDict):
 
 
 class Polled(TypedDict):
-    """Rows behind an identity; `gap`: some are not kept any more."""
+    """Rows behind an identity, oldest first; `gap`: some are not kept any more."""
 
     events: list[dict[str, Any]]
     after: str
@@ -27,13 +27,15 @@ class Polled(TypedDict):
 
 
 class Table(TypedDict):
-    """Rows of a stored table, as its changes tell; `complete`: whether they are all."""
+    """Rows of a stored table, as its changes tell, the last changed first; `count`: how many the
+    presenter has. `complete`: whether they are all; if not, `missing` says why and what to do."""
 
     table: str
     key: list[str]
     count: int
     forgotten: int
     complete: bool
+    missing: str | None
     rows: list[dict[str, Any]]
 
 
@@ -81,7 +83,7 @@ class App(TypedDict):
 
 _STREAM: Final = "/v1/apps/{app}/streams/{stream}"
 ROUTES: Final = (
-    Described("GET", f"{_STREAM}/latest", "The newest rows of a stream.", Latest, query=("limit",)),
+    Described("GET", f"{_STREAM}/latest", "Newest rows, newest first.", Latest, query=("limit",)),
     Described(
         "GET",
         f"{_STREAM}/poll",

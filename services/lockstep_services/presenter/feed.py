@@ -37,6 +37,10 @@ between two marks, there is no more for now: one of its units may be away."""
 END_WITHIN_S: Final = 0.5
 """Whoever looks at a flow waits for a second at most."""
 
+READING: Final = (
+    "Rows may be missing: the presenter still reads the app's output log. Look again in a moment."
+)
+
 TOPIC_MAX_ROWS: Final = 500  # of a stream at once; one reading brings a slice or a few
 
 
@@ -130,6 +134,10 @@ class AppModels:
         if not self.caught_up.is_set():
             self.told = self.sequence
             self.caught_up.set()
+
+    def missing(self, table: TableModel) -> str | None:
+        """Why rows of one of its tables may be missing, for people to read. None: none is."""
+        return table.missing if self.caught_up.is_set() else READING
 
     def cut(self, kept_from: OutputId, trimmed_to: int) -> None:
         """What stood up to there was trimmed before it was read."""

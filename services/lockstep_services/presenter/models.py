@@ -19,6 +19,16 @@ RATE_WINDOW_MS: Final = 10_000
 MAX_NUMBER: Final = 10**18
 """Of an identity; far more than any log has records."""
 
+TRIMMED: Final = (
+    "older changes had been trimmed from the output log before this presenter read it"
+    " (publisher.keep_records, publisher.keep_bytes)"
+)
+RESHAPED: Final = "changes by an earlier version of the app, which had other columns, are left out"
+FORGOTTEN: Final = (
+    "of the rows it read, a presenter keeps the {} that changed last (presenter.table_rows)"
+)
+ALL_ROWS: Final = "To see all, ask the app with an on-demand query, or the database of its @store."
+
 
 def identity(output_id: OutputId) -> str:
     """An output's identity as clients see it: "position.ordinal"."""
@@ -136,7 +146,8 @@ class TableModel:
 
     def __init__(self, schema: StreamSchema, key: Sequence[str], max_rows: int) -> None:
         self.schema = schema
-        self._is_cut = False
+        self._is_trimmed = False
+        self._is_reshaped = False
         self.key = tuple(key) or schema.names
         self.forgotten = 0
         self.changes = 0
@@ -152,7 +163,7 @@ class TableModel:
             if self._last is not None and row.id <= self._last:
                 continue
             if len(row.data) not in (len(self.schema.names), len(self.key)):
-                self._is_cut = True
+                self._is_reshaped = True
                 continue
             self._last = row.id
             self.changes += 1
@@ -173,12 +184,22 @@ class TableModel:
 
     def cut(self, _kept_from: OutputId) -> None:
         """Changes were trimmed before they were read."""
-        self._is_cut = True
+        self._is_trimmed = True
 
     @property
-    def is_complete(self) -> bool:
-        """Whether these are all rows: every change was read, and none was forgotten."""
-        return not self._is_cut and not self.forgotten
+    def missing(self) -> str | None:
+        """Why rows may be missing, and where all of them are, for people to read. None: these are
+        all rows, as every change was read and none was forgotten."""
+        forgotten = FORGOTTEN.format(self._max_rows)
+        reasons = [
+            reason
+            for reason, is_so in (
+                (TRIMMED, self._is_trimmed), (RESHAPED, self._is_reshaped),
+                (forgotten, self.forgotten),
+            )
+            if is_so
+        ]  # fmt: skip
+        return f"Rows may be missing: {'; '.join(reasons)}. {ALL_ROWS}" if reasons else None
 
     def __len__(self) -> int:
         return len(self._rows)

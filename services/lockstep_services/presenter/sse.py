@@ -154,13 +154,13 @@ class EventStreams:
                 "rate": round(model.rate_per_s(now_ms), 2),
                 "rows": [[identity(row.id), row.timestamp_ms, *_exact(row.data)] for row in rows],
             }
-        tables = {
-            name: {
-                "count": len(table), "complete": table.is_complete,
+        tables: dict[str, Any] = {}
+        for name, table in models.tables.items():
+            missing = models.missing(table)
+            tables[name] = {
+                "count": len(table), "complete": missing is None, "missing": missing,
                 "rows": [_exact(row.data) for row in table.rows(DIGEST_TABLE_ROWS)],
-            }
-            for name, table in models.tables.items()
-        }  # fmt: skip
+            }  # fmt: skip
         return {
             "edition": models.edition, "streams": streams, "tables": tables,
             "replicas": self.replicas(models.view.name),

@@ -61,7 +61,8 @@ class Panel:
     def show(self, found: Rows | None, span_s: int, trouble: str) -> None:
         """What is there now; `trouble`: why it is not the newest."""
         if found is None or (not found.rows and not found.total):
-            self._waiting.set_text(trouble or "Waiting for rows …")
+            missing = "" if found is None else found.missing
+            self._waiting.set_text(trouble or missing or "Waiting for rows …")
             self._waiting.set_visibility(True)
             self._body.set_visibility(False)
             return
@@ -70,7 +71,8 @@ class Panel:
         self._body.set_visibility(True)
         rate = f"{figures.count(found.rate)} rows / s" if found.times else ""
         sampled = ", sampled: not every row is drawn" if found.rate > SAMPLED_OVER else ""
-        self._note.set_text(f"Not up to date: {trouble}" if trouble else rate + sampled)
+        fine = found.missing or rate + sampled
+        self._note.set_text(f"Not up to date: {trouble}" if trouble else fine)
         try:
             self._shown(widgets.chosen(self.widget, found, span_s))
         except _UNFIT as error:

@@ -143,7 +143,7 @@ class TableCard {
   constructor({ name, attributes, key }) {
     this.attributes = attributes;
     this.count = figure("0", "rows");
-    this.note = make("p", { cls: "soft", text: "Rows may be missing: older changes are not kept here. An on-demand query gives all." });
+    this.note = make("p", { cls: "soft" });
     this.note.hidden = true;
     this.body = make("tbody");
     this.root = make("article", { cls: "card" },
@@ -153,8 +153,9 @@ class TableCard {
       make("div", { cls: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...attributes.map((one) => make("th", { text: one.name, cls: NUMBERS.has(one.type) ? "number" : "" })))), this.body)));
   }
 
-  take({ count, complete, rows }) {
-    this.note.hidden = complete;
+  take({ count, missing, rows }) {
+    this.note.textContent = missing ?? "";
+    this.note.hidden = !missing;
     this.count.firstChild.textContent = short(count);
     this.body.replaceChildren(...rows.map((row) => make("tr", {}, ...this.attributes.map((one, at) => cell(row[at], one.type)))));
   }

@@ -71,18 +71,20 @@ class Presenter:
         self.told = list(told)
         self.names = ["room", "mean"]
         self.edition, self.digest_edition = "1", "1"
+        self.missing: str | None = None
 
     async def show(self, _path: str) -> dict[str, Any]:
         """What there is."""
         attributes = [{"name": one} for one in self.names]
         return {"edition": self.edition, "streams": [{"name": "S", "attributes": attributes}],
-                "tables": []}  # fmt: skip
+                "tables": [{"name": "T", "attributes": attributes}]}  # fmt: skip
 
     async def digests(self, _app: str) -> AsyncIterator[dict[str, Any]]:
         """One."""
         rows = self.told.pop(0)
         stream = {"total": 3, "rate": 0.0, "rows": rows}
-        yield {"edition": self.digest_edition, "streams": {"S": stream}, "tables": {}}
+        table = {"count": 1, "missing": self.missing, "rows": [["attic", 1.0]]}
+        yield {"edition": self.digest_edition, "streams": {"S": stream}, "tables": {"T": table}}
 
 
 def rows_of(*positions: int, more: tuple[Any, ...] = ()) -> list[list[Any]]:
@@ -109,6 +111,20 @@ async def heard(suite: Presenter, then: Any = None) -> tuple[list[Any], Rows]:
     await feeds.close()
     assert found is not None
     return times, found
+
+
+@pytest.mark.parametrize("reason", [None, "Rows may be missing: trimmed."])
+async def test_why_rows_of_a_table_are_missing_is_kept(reason: str | None) -> None:
+    """As the presenter says it."""
+    suite = Presenter(rows_of(1))
+    suite.missing = reason
+    feeds = Feeds(cast("Suite", suite), VirtualClock(), 1_000)
+    feeds.follow("A")
+    await settled()
+    found = feeds.rows("A", "table", "T")
+    await feeds.close()
+    assert found is not None
+    assert (found.rows, found.missing) == ([["attic", 1.0]], reason or "")
 
 
 async def test_who_connects_again_has_no_row_twice() -> None:

@@ -45,6 +45,16 @@ async def test_rows_that_are_old_say_so(client: Client) -> None:
     assert "2 rows / s" in texts(client)
 
 
+async def test_a_table_without_all_rows_says_so(client: Client) -> None:
+    """With the presenter's reason, until there is none."""
+    with client:
+        panel = Panel(view_of(None), TABLE, edited)
+    panel.show(Rows(NAMES, [["attic", 31.5]], missing="Rows may be missing: trimmed."), 300, "")
+    assert "Rows may be missing: trimmed." in texts(client)
+    panel.show(Rows(NAMES, [["attic", 31.5]]), 300, "")
+    assert "Rows may be missing: trimmed." not in texts(client)
+
+
 async def test_a_table_takes_the_attributes_of_an_upgrade(client: Client) -> None:
     """Its columns are those of the rows."""
     with client:

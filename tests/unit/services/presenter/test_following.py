@@ -16,8 +16,9 @@ from lockstep.events import Operation, OutputId, OutputRecord, OutputRow, Unavai
 from lockstep.frame import Problem
 from lockstep_services.presenter import following
 from lockstep_services.presenter.api import HISTORY_WAIT_MS, Lookup
-from lockstep_services.presenter.feed import AppModels
+from lockstep_services.presenter.feed import READING, AppModels
 from lockstep_services.presenter.following import Ended, Gap, Heard, follow
+from lockstep_services.presenter.models import TRIMMED
 from lockstep_services.presenter.resuming import ResumePoint
 from tests.fleets import fleet_view, row, units_of
 from tests.unit.services.presenter.feeds import TEXT, World, running, view
@@ -245,7 +246,7 @@ async def test_a_presenter_that_stops_while_it_reads_gives_no_part_of_history(
             assert back == [Ended.LEAVING]
 
 
-async def test_a_table_says_whether_it_is_complete() -> None:
+async def test_a_table_says_why_rows_may_be_missing() -> None:
     """The next version keeps its rows; a presenter that starts behind trimmed changes cannot."""
     async with running() as world:
         log = await world.bus.output_log(LogName("A"))
@@ -258,8 +259,12 @@ async def test_a_table_says_whether_it_is_complete() -> None:
         await log.trim(2)
         models = await world.upgrade(view(TABLE + " from In select k insert into Third;"))
         await world.clock.advance_ms(10)
-        assert (len(models.tables["T"]), models.tables["T"].is_complete) == (3, True)
+        table = models.tables["T"]
+        assert (len(table), models.missing(table)) == (3, None)
         await world.upgrade(view(created_ms=0))
         models = await world.upgrade(view(TABLE))
+        table = models.tables["T"]
+        assert models.missing(table) == READING
         await world.clock.advance_ms(10)
-        assert (len(models.tables["T"]), models.tables["T"].is_complete) == (1, False)
+        assert (len(table), models.missing(table)) == (1, table.missing)
+        assert TRIMMED in (table.missing or "")

@@ -3,6 +3,9 @@
 from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
 from lockstep.events.outputs import RowsOfColumns, in_columns, joined
 from lockstep_services.presenter.models import (
+    ALL_ROWS,
+    RESHAPED,
+    TRIMMED,
     Fresh,
     StreamModel,
     TableModel,
@@ -90,6 +93,21 @@ def test_a_table_over_its_limit_forgets_the_oldest_change_and_says_so() -> None:
     model.add([row(i, str(i), i, Operation.UPSERT) for i in range(1, 4)])
     assert [one.data[0] for one in model.rows(10)] == ["3", "2"]
     assert model.forgotten == 1
+    assert "the 2 that changed last (presenter.table_rows)" in (model.missing or "")
+
+
+def test_a_table_that_may_lack_rows_says_why_and_what_to_do() -> None:
+    """Each reason there is, once; one that lacks none has nothing to say."""
+    model = TableModel(SCHEMA, ["k"], 10)
+    model.add([row(1, "a", 1, Operation.UPSERT)])
+    told = [model.missing]
+    model.cut(OutputId(2, 0))
+    told.append(model.missing)
+    for at in (3, 4):
+        model.add([OutputRow(OutputId(at, 0), "S", 1, ("a", 1, 2), Operation.UPSERT)])
+    told.append(model.missing)
+    reasons = (TRIMMED, f"{TRIMMED}; {RESHAPED}")
+    assert told == [None, *(f"Rows may be missing: {each}. {ALL_ROWS}" for each in reasons)]
 
 
 def test_identities_as_text() -> None:
