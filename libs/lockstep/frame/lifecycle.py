@@ -158,6 +158,7 @@ class Process:
         self._randomness = randomness
         self._readiness = Readiness()
         self._metrics = Metrics()
+        self._metrics.set("lockstep_process_start_time_seconds", clock.now_ms() / 1000)
         usage = ProcessUsage()
         self._metrics.look(lambda: usage.show(self._metrics))
         if world.strangers is not None:

@@ -13,6 +13,7 @@ MetricName = Literal[
     # any service
     "lockstep_build_info",
     "lockstep_ready",
+    "lockstep_process_start_time_seconds",
     "lockstep_process_cpu_seconds_total",
     "lockstep_process_resident_bytes",
     "lockstep_process_open_files",
@@ -143,6 +144,7 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_ready": _gauge(
         "1 while the service takes work, as /readyz has it; else 0.", "service"
     ),
+    "lockstep_process_start_time_seconds": _gauge("When its counters began, since 1970."),
     "lockstep_process_cpu_seconds_total": _counter(
         "Processor time of the service itself, its JVM, Spark's workers, others it started.", "part"
     ),

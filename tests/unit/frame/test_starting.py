@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.clock import SystemClock, SystemRandomness, VirtualClock
 from lockstep.events import UnavailableError
 from lockstep.frame import Context
 from lockstep.frame.addresses import outward_address
@@ -192,6 +192,17 @@ async def test_metrics_say_whether_a_process_is_ready(world: World) -> None:
         await process.stop()
     values = [line.removeprefix('lockstep_ready{service="one"} ') for line in service.told]
     assert values == ["0.0", "1.0", "0.0", "1.0", "0.0"]
+
+
+async def test_metrics_say_when_their_counters_began(world: World) -> None:
+    """From the process's making on, which is before anything is counted: alerts go by it."""
+    clock = VirtualClock(1_772_359_200_500)
+    process = Process(settings_of(), world, clock, SystemRandomness())
+    service = process.add("one", Prompt)
+    assert isinstance(service, Prompt)
+    began = service.context.metrics.value("lockstep_process_start_time_seconds")
+    await process.stop()
+    assert began == 1_772_359_200.5
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])

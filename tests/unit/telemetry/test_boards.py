@@ -63,11 +63,12 @@ def test_alerts_ring_when_they_have_to() -> None:
 
 
 def test_the_first_value_of_a_counter_is_growth() -> None:
-    """Unless it stood there already when Prometheus came."""
+    """Unless Prometheus did not reach the process before, and it is an older one."""
     name: MetricName = "lockstep_receiver_pushed_back_total"
-    assert increase(name, "reason", window="5m") == (
-        f"sum by (reason) ((({name} unless {name} offset 5m)"
-        f" and on () count(lockstep_build_info offset 5m)) or increase({name}[5m]))"
+    start: MetricName = "lockstep_process_start_time_seconds"
+    assert increase(name, "reason", minutes=5) == (
+        f"sum by (reason) ((({name} unless {name} offset 5m) and on (instance)"
+        f" ({start} offset 5m or {start} > time() - 300)) or increase({name}[5m]))"
     )
 
 

@@ -96,7 +96,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepPushedBack",
-        or_zero(increase("lockstep_receiver_pushed_back_total", window="5m")),
+        or_zero(increase("lockstep_receiver_pushed_back_total", minutes=5)),
         "> 0",
         5,
         "Senders are told to wait.",
@@ -104,7 +104,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepLeadMoves",
-        increase("lockstep_processor_takeovers_total", "app", window="15m", app=_ALL),
+        increase("lockstep_processor_takeovers_total", "app", minutes=15, app=_ALL),
         "> 6",
         1,
         "The lead of {{ $labels.app }} moved {{ $value }} times in 15 minutes.",
@@ -131,7 +131,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepRebuilds",
-        or_zero(increase("lockstep_spark_rebuilds_total", window="15m", app=_ALL)),
+        or_zero(increase("lockstep_spark_rebuilds_total", minutes=15, app=_ALL)),
         "> 3",
         1,
         "States were built again {{ $value }} times in 15 minutes.",
@@ -181,7 +181,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepRowsGivenUp",
-        or_zero(increase("lockstep_publisher_failed_total", "app", "sink", window="15m", app=_ALL)),
+        or_zero(increase("lockstep_publisher_failed_total", "app", "sink", minutes=15, app=_ALL)),
         "> 0",
         1,
         "Rows of {{ $labels.app }} for {{ $labels.sink }} were put aside.",
@@ -190,7 +190,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepDeadLetters",
-        or_zero(increase("lockstep_dead_letters_total", "app", "stream", window="15m", app=_ALL)),
+        or_zero(increase("lockstep_dead_letters_total", "app", "stream", minutes=15, app=_ALL)),
         "> 0",
         1,
         "Events of {{ $labels.app }} {{ $labels.stream }} became dead letters.",
@@ -198,7 +198,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepLeaseLost",
-        or_zero(increase("lockstep_lease_lost_total", "resource", window="15m")),
+        or_zero(increase("lockstep_lease_lost_total", "resource", minutes=15)),
         "> 2",
         1,
         "The lease {{ $labels.resource }} was lost {{ $value }} times in 15 minutes.",

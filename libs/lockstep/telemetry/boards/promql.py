@@ -21,15 +21,17 @@ def rate(name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
     return _sum(f"rate({_series(name, MetricKind.COUNTER, by, where)}[{window}])", by)
 
 
-def increase(name: MetricName, *by: str, window: str, **where: str) -> str:
-    """A counter's growth within `window`, summed by labels.
+def increase(name: MetricName, *by: str, minutes: int, **where: str) -> str:
+    """A counter's growth within the last minutes, summed by labels.
 
-    A series begins with its first value, of which `increase` sees no growth. So one that was not
-    there before the window has grown by its value, if Prometheus watched the suite by then."""
+    A series begins with its first value, of which `increase` sees no growth. One that was not there
+    before that time has grown by its value, if its process was watched by then, or began since. Of
+    a process that Prometheus did not reach then, nobody knows when its first value came."""
     series = _series(name, MetricKind.COUNTER, by, where)
-    watched = f"count({_series('lockstep_build_info', MetricKind.GAUGE, (), {})} offset {window})"
-    born = f"(({series} unless {series} offset {window}) and on () {watched})"
-    return _sum(f"{born} or increase({series}[{window}])", by)
+    start = _series("lockstep_process_start_time_seconds", MetricKind.GAUGE, (), {})
+    known = f"({start} offset {minutes}m or {start} > time() - {minutes * 60})"
+    born = f"(({series} unless {series} offset {minutes}m) and on ({INSTANCE}) {known})"
+    return _sum(f"{born} or increase({series}[{minutes}m])", by)
 
 
 def gauge(name: MetricName, *by: str, how: str = "max", **where: str) -> str:
