@@ -22,6 +22,10 @@ UNMAPPABLE: Final = (*PROCESSING_ERRORS, LimitError)
 """What values can cause in a mapper: a message or row that it cannot take, and never the end of its
 source or sink."""
 
+MAX_REFUSED: Final = 1_000
+"""Events of one payload that may be refused alone; with more it is refused as a whole, and no more
+of it is read. What is told of each takes a thousand times the two bytes that it may have."""
+
 MAX_LOGGED: Final = 100
 """Mistakes of mappers that a process logs with their traceback. Anybody could send a message again
 and again that a mapper trips over."""
@@ -91,6 +95,8 @@ def read_rows(
             refused_item = refusal(error)
             refused_item.item = number
             reading.refused.append(refused_item)
+            if len(reading.refused) > MAX_REFUSED:
+                return reading
     if as_one_chunk:
         if events:
             reading.chunks.append(events)

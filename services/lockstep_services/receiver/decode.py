@@ -34,6 +34,9 @@ _ALIASES: Final[Mapping[str, str]] = {
     "application/x-jsonlines": NDJSON,
 }
 
+MAX_ERRORS: Final = 1_000
+"""Of an array, told one by one; an event of two bytes has as many as its stream has attributes."""
+
 Chunk = tuple[RawEvent, ...]
 
 
@@ -144,12 +147,14 @@ def _decode_json(body: bytes, reader: EventReader) -> Chunk:
 def _decode_array(value: list[Any], reader: EventReader) -> Chunk:
     if not value:
         raise MalformedBodyError("the array holds no events")
-    events, errors = [], []
+    events: list[RawEvent] = []
+    errors: list[FieldError] = []
     for i, item in enumerate(value):
         found = reader.read(item)
         if isinstance(found, list):
-            errors += [FieldError(f"[{i}].{e.field}" if e.field else f"[{i}]", e.message)
-                       for e in found]  # fmt: skip
+            if len(errors) < MAX_ERRORS:
+                errors += [FieldError(f"[{i}].{e.field}" if e.field else f"[{i}]", e.message)
+                           for e in found]  # fmt: skip
         else:
             events.append(found)
     if errors:  # a chunk is one thing: all of it or nothing

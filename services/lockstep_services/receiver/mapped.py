@@ -23,7 +23,7 @@ from lockstep.mapping import (
     map_of,
     source_mapper,
 )
-from lockstep.mapping.reading import UNMAPPABLE, refusal
+from lockstep.mapping.reading import MAX_REFUSED, UNMAPPABLE, refusal
 from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
 from lockstep_services.receiver.columns import COLUMNS_MIN_BYTES, ColumnReader, mapped_draft
@@ -46,9 +46,6 @@ from lockstep_services.receiver.values import (
 )
 
 MISSING: Final = "fail.on.missing.attribute"
-MAX_REFUSED: Final = 1_000
-"""Pieces of one message that may be refused alone; with more it is refused as a whole."""
-
 CAST: Final = "implicit.cast.enable"
 
 BYTES: Final = frozenset({"avro", "protobuf", "binarypassthrough"})

@@ -142,3 +142,94 @@ def test_the_largest_double_comes_back_as_a_decimal() -> None:
     options: dict[str, Any] = {"schema": stream(a="double"), "schema_def": record(a=kind)}
     (body,) = sink("avro", **options).write(events((1.7e308,)))
     assert rows(source("avro", **options).read(body, 7)) == [[(1.7e308,)]]
+
+
+ITEM: dict[str, Any] = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "boolean"}]}
+FREE: dict[str, Any] = {"type": "record", "name": "I", "fields": [
+    {"name": "x", "type": "boolean"}, *({"name": f"n{at}", "type": "null"} for at in range(50)),
+]}  # fmt: skip
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 4}
+
+
+def holding(kind: str, items: Any) -> dict[str, Any]:
+    """A record with an attribute, and a list or map beside it."""
+    inside = {"type": kind, "items" if kind == "array" else "values": items}
+    fields = [{"name": "a", "type": "boolean"}, {"name": "b", "type": inside}]
+    return {"type": "record", "name": "R", "fields": fields}
+
+
+@pytest.mark.parametrize(
+    ("schema", "item"),
+    [
+        (holding("array", ITEM), b"\x01"),
+        (holding("array", {"type": "array", "items": "int"}), b"\x00"),
+        (holding("array", {"type": "map", "values": "int"}), b"\x00"),
+        (holding("map", ITEM), b"\x00\x01"),
+        (holding("array", ["null", ITEM]), b"\x02\x01"),
+        (holding("array", DECIMAL), b"\x00"),
+    ],
+)
+@pytest.mark.parametrize("form", ["", "container"])
+def test_a_message_of_too_many_values_is_refused(
+    schema: dict[str, Any], item: bytes, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes a byte or two, and would take a hundred times as much."""
+    monkeypatch.setattr("lockstep.mapping.amount.MAX_VALUES", 10_000)
+
+    def read(items: int) -> Any:
+        body = b"\x01" + binary('"long"', items) + item * items + b"\x00"
+        if form:
+            return source("avro", schema=BOOLEANS, form=form).read(container(schema, 1, body), 7)
+        return source("avro", schema=BOOLEANS, schema_def=json.dumps(schema)).read(body, 7)
+
+    assert "more than 10000 values" in reason(read(2_500))
+    assert rows(read(1_000)) == [[(True,)]]
+
+
+def test_all_records_of_a_container_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is small, and so is each block."""
+    monkeypatch.setattr("lockstep.mapping.amount.MAX_VALUES", 10_000)
+    schema = holding("array", ITEM)
+    target = io.BytesIO()
+    record = {"a": True, "b": [{"x": True}] * 10}
+    fastavro.writer(target, fastavro.parse_schema(schema), [record] * 300, sync_interval=50)
+    mapper = source("avro", schema=BOOLEANS, form="container")
+    assert "more than 10000 values" in reason(mapper.read(target.getvalue(), 7))
+    target = io.BytesIO()
+    fastavro.writer(target, fastavro.parse_schema(schema), [record] * 100, sync_interval=50)
+    assert rows(mapper.read(target.getvalue(), 7)) == [[(True,)] * 100]
+
+
+def test_what_a_reader_fills_in_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And values that take no bytes: a message of a few bytes would be many."""
+    monkeypatch.setattr("lockstep.mapping.amount.MAX_VALUES", 10_000)
+    more = {"name": "y", "type": "int", "default": 1}
+    filled = {
+        **ITEM,
+        "fields": [*ITEM["fields"], *({**more, "name": f"y{at}"} for at in range(50))],
+    }
+    block = b"\x01" + binary('"long"', 300) + b"\x01" * 300 + b"\x00"
+    for written, wanted in ((FREE, None), (ITEM, filled)):
+        given = {} if wanted is None else {"schema_def": json.dumps(holding("array", wanted))}
+        mapper = source("avro", schema=BOOLEANS, form="container", **given)
+        body = container(holding("array", written), 1, block)
+        assert "more than 10000 values" in reason(mapper.read(body, 7))
+
+
+def test_values_are_counted_and_stay_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted is read as what is not."""
+    kinds: dict[str, Any] = {
+        "r": ITEM, "u": ["null", "I"], "l": {"type": "array", "items": "I"},
+        "m": {"type": "map", "values": "I"}, "d": DECIMAL,
+    }  # fmt: skip
+    schema = record(**kinds)
+    body = b"\x01" + b"\x02\x01" + b"\x04\x01\x00\x00" + b"\x02\x02k\x01\x00" + b"\x02\x05"
+    wanted = stream(r="object", u="object", l="object", m="object", d="string")
+    plain = rows(source("avro", schema=wanted, schema_def=schema).read(body, 7))
+    monkeypatch.setattr("lockstep.mapping.amount.MAX_VALUES", 50)
+    mapper = source("avro", schema=wanted, schema_def=schema)
+    assert rows(mapper.read(body, 7)) == plain
+    assert rows(mapper.read(body, 7)) == plain  # each message by itself
+    (row,) = plain[0]
+    assert row[0] == {"x": True}
+    assert row[2] == [{"x": True}, {"x": False}]

@@ -12,7 +12,7 @@ from google.protobuf import struct_pb2
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.mapping import MappingError, MessageWriter, columns_reader, source_mapper
-from lockstep.mapping.reading import PayloadReader, read_rows
+from lockstep.mapping.reading import MAX_REFUSED, PayloadReader, read_rows
 from lockstep.operators.limits import LimitError
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import ExtensionKind
@@ -149,3 +149,22 @@ def test_a_message_without_its_required_parts_is_refused() -> None:
     mapping = annotation("protobuf", schema_def=f'syntax="proto2"; {schema}')
     with pytest.raises(MappingError):
         writer(mapping).write(events(({"b": 1},)))
+
+
+NUMBER = StreamSchema("N", (Attribute("x", AttributeType.INT),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "good"),
+    [
+        ("json", '{"x":1}'),
+        ("cloudevents", '{"specversion":"1.0","id":"1","source":"s","type":"t","data":{"x":1}}'),
+    ],
+)
+def test_of_very_many_bad_events_no_more_are_told(kind: str, good: str) -> None:
+    """What is told of one takes much more memory than the event; the payload is refused then."""
+    mapper = source(kind, schema=NUMBER)
+    some = mapper.read(f"[{','.join([good] + ['0'] * MAX_REFUSED)}]", 7)
+    assert (len(some.refused), rows(some)) == (MAX_REFUSED, [[(1,)]])
+    many = mapper.read(f"[{','.join([good] + ['0'] * 10 * MAX_REFUSED)}]", 7)
+    assert (len(many.refused), many.chunks) == (MAX_REFUSED + 1, [])

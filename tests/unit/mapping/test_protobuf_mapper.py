@@ -375,3 +375,20 @@ def test_texts_that_are_no_utf8(type_: str, path: str, body: bytes, told: str) -
     mapper = source("protobuf", attributes(x=path, v="v"), schema=schema, schema_def=LOOSE_DEF)
     (refused,) = mapper.read(body + b"\x10\x05", 7).refused
     assert [(each.attribute, each.message) for each in refused.fields] == [("x", told)]
+
+
+def test_a_message_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty message within one is two bytes, and an object with all its fields."""
+    monkeypatch.setattr("lockstep.mapping.amount.MAX_VALUES", 10_000)
+    fields = " ".join(f"int32 v{at} = {at + 1};" for at in range(100))
+    text = f'syntax = "proto3"; message R {{ repeated I l = 1; message I {{ {fields} }} }}'
+    wanted = StreamSchema("T", (Attribute("l", AttributeType.OBJECT),))
+    mapper = source("protobuf", schema=wanted, schema_def=text, message="R")
+    by_path = source(
+        "protobuf", attributes(l="$.l[0]"), schema=wanted, schema_def=text, message="R"
+    )
+    for each in (mapper, by_path):
+        (error,) = each.read(b"\x0a\x00" * 100, 7).refused
+        assert "more than 10000 values" in error.message
+        for _ in range(2):  # each message by itself
+            assert rows(each.read(b"\x0a\x00" * 60, 7))

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import fastavro
 
+from lockstep.mapping.amount import begin_message
 from lockstep.mapping.avro.schema import UNFIT, AvroSchema, told
 from lockstep.mapping.contract import MappingError
 
@@ -44,6 +45,7 @@ class ContainerReader:
                 "the message does not begin as a container file",
                 hint="leave form='container' out for messages that are one record",
             )
+        begin_message()
         source = io.BytesIO(payload)
         source.seek(len(_MAGIC))
         try:
@@ -60,14 +62,16 @@ class ContainerReader:
             )
         sync = source.read(_SYNC_BYTES)
         records: list[Any] = []
-        left_bytes = MAX_UNPACKED_BYTES
+        left_bytes, read_bytes = MAX_UNPACKED_BYTES, 0
         while source.tell() < len(payload):
             where = f"the block at byte {source.tell()} of the container file"
             count, block = _block(source, sync, schema, where, len(records))
             if codec == "deflate":
                 block = _inflated(block, left_bytes, where)
                 left_bytes -= len(block)
-            _add_records(records, count, block, schema, reader, where)
+            read_bytes += len(block)
+            form = schema.for_reading(read_bytes, reader)
+            _add_records(records, count, block, form, reader, where)
         return records, reader or schema
 
     def _schema(self, text: str) -> AvroSchema:
@@ -97,15 +101,15 @@ def _add_records(
     records: list[Any],
     count: int,
     block: bytes,
-    schema: AvroSchema,
+    form: Any,
     reader: AvroSchema | None,
     where: str,
 ) -> None:
-    """So many, which are all that is in the block."""
+    """So many, which are all that is in the block; `form`: of their schema."""
     inside = io.BytesIO(block)
     wanted = None if reader is None else reader.parsed
     try:
-        records += (fastavro.schemaless_reader(inside, schema.parsed, wanted) for _ in range(count))
+        records += (fastavro.schemaless_reader(inside, form, wanted) for _ in range(count))
     except UNFIT as error:
         raise MappingError(
             f"record {len(records) + 1} of the container file does not fit its schema: "

@@ -11,6 +11,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from decimal import DecimalException
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import fastavro
@@ -18,6 +19,7 @@ import msgspec
 from fastavro.schema import SchemaParseException, UnknownType
 
 from lockstep.events import AttributeType, StreamSchema
+from lockstep.mapping.amount import begin_message, count, may_be_too_much
 from lockstep.mapping.contract import MappingError
 
 MAX_SCHEMA_BYTES: Final = 1_048_576
@@ -41,6 +43,9 @@ UNFIT: Final = (
 )  # fmt: skip
 _BROKEN: Final = (SchemaParseException, UnknownType, *UNFIT, RecursionError)
 _KEPT_LOGICAL: Final = frozenset({"decimal", "uuid"})
+_COUNTED: Final = "lockstep-counted"
+"""A logical type that the library tells us of, value by value."""
+_COUNTED_KINDS: Final = ("record", "error", "array", "map")
 _LEAST_BYTES: Final = {
     "null": 0, "boolean": 1, "int": 1, "long": 1, "float": 4, "double": 8, "bytes": 1, "string": 1,
 }  # fmt: skip
@@ -76,8 +81,10 @@ class AvroSchema:
         for name, schema in named.items():
             if name not in sizes:
                 _size(schema, sizes)
-        self.free_values = _size(self.parsed, sizes).free_values
+        size = _size(self.parsed, sizes)
+        self.free_values = size.free_values
         """The most that a value is made of which take no bytes of their own."""
+        self._free_in_items = size.free_in_items
 
     @property
     def record(self) -> Mapping[str, Any] | None:
@@ -110,12 +117,24 @@ class AvroSchema:
             return str(type_.get("logicalType") or type_["type"])
         return str(type_)
 
+    def for_reading(self, message_bytes: int, reader: AvroSchema | None) -> Any:
+        """The schema as the library reads a message of that size by it. The values of one that may
+        be too much are counted, which takes time; a `reader` may fill in any number of them."""
+        most = message_bytes * (1 + self._free_in_items)
+        return self.parsed if reader is None and not may_be_too_much(most) else self._counted
+
+    @cached_property
+    def _counted(self) -> Any:
+        return _counted(self.parsed, {})
+
     def read(self, payload: bytes, reader: AvroSchema | None) -> Any:
         """A value in bytes, in the form of `reader` if there is one."""
+        begin_message()
         source = io.BytesIO(payload)
+        form = self.for_reading(len(payload), reader)
         try:
             value = fastavro.schemaless_reader(
-                source, self.parsed, None if reader is None else reader.parsed
+                source, form, None if reader is None else reader.parsed
             )
         except UNFIT as error:
             raise MappingError(
@@ -201,12 +220,40 @@ def _as_stored(schema: Any) -> Any:
     return kept
 
 
+def _counted(schema: Any, done: dict[int, Any]) -> Any:
+    """A parsed schema whose records, arrays and maps are counted when they are read. `done`: its
+    parts, of which a named one is part of others."""
+    if isinstance(schema, list):
+        return [_counted(each, done) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if id(schema) in done:
+        return done[id(schema)]
+    counted = done[id(schema)] = dict(schema)
+    for key in ("type", "items", "values"):
+        if key in counted:
+            counted[key] = _counted(counted[key], done)
+    if "fields" in counted:
+        counted["fields"] = [
+            {**each, "type": _counted(each["type"], done)} for each in counted["fields"]
+        ]
+    if "__named_schemas" in counted:
+        named = counted["__named_schemas"]
+        counted["__named_schemas"] = {name: _counted(each, done) for name, each in named.items()}
+    if counted["type"] in _COUNTED_KINDS:
+        counted["logicalType"] = _COUNTED
+    return counted
+
+
 class _Size(NamedTuple):
     """Of values of a schema. `least_bytes`: what each takes. `free_values`: of how many values one
-    is made at most that take no bytes of their own: records, nulls, and what has the size 0."""
+    is made at most that take no bytes of their own: records, nulls, and what has the size 0.
+    `free_in_items`: the same of an item of the arrays and maps in it, of which there is one a byte.
+    """
 
     least_bytes: int
     free_values: int
+    free_in_items: int = 0
 
 
 def _size(schema: Any, sizes: dict[str, _Size | None]) -> _Size:
@@ -215,7 +262,8 @@ def _size(schema: Any, sizes: dict[str, _Size | None]) -> _Size:
         each = [_size(one, sizes) for one in schema]
         least = min((one.least_bytes for one in each), default=0)
         most = max((one.free_values for one in each), default=0)
-        return _Size(1 + least, max(0, most - 1))  # the byte that says which one it is
+        in_items = max((one.free_in_items for one in each), default=0)
+        return _Size(1 + least, max(0, most - 1), in_items)  # the byte that says which one it is
     if isinstance(schema, str):
         if schema in _LEAST_BYTES:
             return _of_bytes(_LEAST_BYTES[schema])
@@ -247,7 +295,7 @@ def _size(schema: Any, sizes: dict[str, _Size | None]) -> _Size:
             raise _without_limit(
                 f"an item of the schema's {kind} is {item.free_values} values that take no bytes"
             )
-        return _of_bytes(1)
+        return _Size(1, 0, max(item.free_values, item.free_in_items))
     return _size(kind, sizes)
 
 
@@ -261,7 +309,8 @@ def _size_of_fields(fields: Sequence[_Size]) -> _Size:
         raise _without_limit(
             f"a record of the schema is more than {MAX_FREE_IN_RECORD} values that take no bytes"
         )
-    return _Size(sum(each.least_bytes for each in fields), free)
+    in_items = max((each.free_in_items for each in fields), default=0)
+    return _Size(sum(each.least_bytes for each in fields), free, in_items)
 
 
 def _without_limit(message: str) -> MappingError:
@@ -277,10 +326,20 @@ def _bounded(read: Callable[..., Any]) -> Callable[..., Any]:
                 f"a decimal of {len(data)} bytes with the scale {schema.get('scale', 0)}; "
                 f"{MAX_DECIMAL_BYTES} bytes and the scale {MAX_SCALE} are taken"
             )
+        count(0)
         return read(data, schema, *more)
 
     return bounded
 
+
+def _has_counted(data: Any, *_: Any) -> Any:
+    """A reader of records, arrays and maps. MappingError when they are too many."""
+    count(len(data))
+    return data
+
+
+for _kind in _COUNTED_KINDS:
+    fastavro.read.LOGICAL_READERS[f"{_kind}-{_COUNTED}"] = _has_counted
 
 # The library has no limit, and takes the square of a number's length for it.
 for _kind in ("bytes-decimal", "fixed-decimal"):

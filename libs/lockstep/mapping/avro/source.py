@@ -90,8 +90,8 @@ class AvroSource(DocumentSource):
 
     def _quickly(self, payload: bytes, now_ms: int) -> Reading | None:
         """Records whose fields have the attributes' types; None for what has to be looked at."""
+        values, form = self._records(payload)
         try:
-            values, form = self._records(payload)
             row = self._row_of(form)
             if row is None:
                 return None

@@ -15,7 +15,7 @@ from lockstep.functions.json_path import MissingError, Path, compile_path
 from lockstep.mapping.cloudevents.envelope import SPECVERSION, milliseconds
 from lockstep.mapping.contract import MappingError, Origin, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag, text_of
-from lockstep.mapping.reading import ABSENT, UNMAPPABLE, PayloadReader, refusal, row_of
+from lockstep.mapping.reading import ABSENT, MAX_REFUSED, UNMAPPABLE, PayloadReader, refusal, row_of
 from lockstep.siddhiql import ast
 
 PREFIXES: Final = ("ce-", "ce_", "cloudevents:", "cloudevents_")
@@ -54,6 +54,8 @@ class CloudEventsSource(PayloadReader):
                 wrong = refusal(error)
                 wrong.item = number
                 reading.refused.append(wrong)
+                if len(reading.refused) > MAX_REFUSED:
+                    return reading
                 continue
             at_ms = now_ms if origin.timestamp_ms is None else origin.timestamp_ms
             events.append(Event(at_ms, row))

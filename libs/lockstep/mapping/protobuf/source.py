@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 
 from lockstep.events import AttributeType, LockstepError, StreamSchema
 from lockstep.functions.json_path import MissingError, compile_path
+from lockstep.mapping.amount import begin_message
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import Column, columns, flag, invalid
 from lockstep.mapping.protobuf.options import defined, no_schema, registered
@@ -207,6 +208,7 @@ def _by_path(column: Column) -> Read:
     path, wanted = compile_path(column.path), column.attribute.type
 
     def read(message: Any) -> Any:
+        begin_message()
         try:
             return lenient(path.read(document(message)), wanted)
         except MissingError:
@@ -229,6 +231,9 @@ def _by_fields(outer: Sequence[str], field: FieldDescriptor, column: Column) -> 
         if may_miss and not message.HasField(name):
             return None
         value = getattr(message, name)
-        return value if ready else converted(value, field, wanted)
+        if ready:
+            return value
+        begin_message()
+        return converted(value, field, wanted)
 
     return read, ready

@@ -16,6 +16,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from lockstep.events import AttributeType
 from lockstep.functions import json_documents
+from lockstep.mapping.amount import count
 from lockstep.mapping.contract import MappingError
 from lockstep.mapping.numbers import finite
 from lockstep.mapping.values import exact
@@ -112,7 +113,8 @@ def field_document(value: Any, field: FieldDescriptor) -> Any:
 
 
 def document(message: Any) -> dict[str, Any]:
-    """A message as an object with a member per field."""
+    """A message as an object with a member per field, of which each is counted."""
+    count(len(message.DESCRIPTOR.fields))
     return {
         field.name: (
             None

@@ -10,6 +10,7 @@ from lockstep.events.codec import decode_input
 from lockstep_services.receiver.arrow import decode_arrow
 from lockstep_services.receiver.decode import (
     JSON,
+    MAX_ERRORS,
     NDJSON,
     MalformedBodyError,
     UnknownFormatError,
@@ -105,6 +106,13 @@ def test_a_chunk_with_one_bad_event_is_refused_whole_with_its_place() -> None:
     with pytest.raises(MalformedBodyError) as caught:
         json_chunks(b'[{"a":"x","v":1},{"a":"y","v":"2"}]')
     assert [error.field for error in caught.value.errors] == ["[1].v"]
+
+
+def test_of_very_many_bad_events_not_all_is_told() -> None:
+    """It would take hundreds of times as much memory as the body; how many they are is told."""
+    with pytest.raises(MalformedBodyError, match="9000 of 9001 events") as caught:
+        json_chunks(b'[{"a":"x","v":1}' + b",{}" * 9_000 + b"]")
+    assert MAX_ERRORS <= len(caught.value.errors) < MAX_ERRORS + len(SCHEMA.names)
 
 
 def test_lines_are_chunks_of_one_and_fail_alone() -> None:
