@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from lockstep.secrets.closed import refuse_closed
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -47,6 +48,17 @@ _SINK_OWNED: Final = frozenset({_SERVERS, "metadata.broker.list", "transactional
     "transaction.timeout.ms",
 }
 
+_FILES: Final = (".location", ".file", ".keytab")
+"""What settings of the client end with whose values are files."""
+_TRUSTED: Final = frozenset({"ssl.ca.location", "https.ca.location", "ssl.crl.location"})
+"""Those of certificates of others: whom the suite trusts an app may trust, too."""
+_PROGRAMS: Final = frozenset({"plugin.library.paths", "sasl.kerberos.kinit.cmd"}) | {
+    "ssl.engine.id",
+    "ssl.engine.location",
+    "ssl.providers",
+}
+"""What the client would load or run, as the user of the service."""
+
 
 def _whole(text: str, low: int, high: int) -> bool:
     return text.isdecimal() and len(text) <= 19 and low <= int(text) <= high
@@ -67,6 +79,17 @@ def files_of(settings: Mapping[str, object]) -> TlsFiles:
     names = ("ca.location", "certificate.location", "key.location")
     authority, certificate, key = (str(settings.get(f"ssl.{name}", "")) for name in names)
     return TlsFiles(authority, certificate, key, password=str(settings.get("ssl.key.password", "")))
+
+
+def refuse_own_files(settings: Mapping[str, object]) -> None:
+    """OSError for a file of the suite itself that a client with these settings would show or speak
+    with. Asks the file system: call it on a thread."""
+    named = (
+        str(value)
+        for name, value in settings.items()
+        if name.endswith(_FILES) and name not in _TRUSTED
+    )
+    refuse_closed(*named)
 
 
 Rule = tuple[Callable[[str], bool], str]
@@ -177,6 +200,11 @@ def _configuration(text: str, owned: frozenset[str], rules: Mapping[str, Rule]) 
         if name in owned:
             raise SignatureError(
                 f"{_CONFIGURATION!r} cannot set {name!r}", "it is set by Lockstep: leave it out"
+            )
+        if name in _PROGRAMS:
+            raise SignatureError(
+                f"{_CONFIGURATION!r} cannot set {name!r}",
+                "no app says what a service loads or runs: leave it out",
             )
         if name in rules and not rules[name][0](value):
             raise SignatureError(

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Final
 
-from lockstep.secrets.closed import HINT, is_closed
+from lockstep.secrets.closed import refuse_closed
 from lockstep.siddhiql.catalogue.connectors import option
 from lockstep.tls import TlsError, TlsFiles, calling
 
@@ -25,9 +25,7 @@ def files_of(options: Mapping[str, str]) -> TlsFiles:
 
 def refuse_own(files: TlsFiles) -> None:
     """See `files_of`."""
-    for path in (files.certificate, files.key):
-        if path and is_closed(path):
-            raise OSError(f"{path} is not for apps: {HINT}")
+    refuse_closed(files.certificate, files.key)
 
 
 def context_of(options: Mapping[str, str]) -> ssl.SSLContext | None:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from lockstep.events import Fault, LockstepError
-from lockstep.secrets.closed import HINT, close_to_apps, is_named_closed
+from lockstep.secrets.closed import HINT, close_to_apps, is_named_closed, refuse_closed
 from lockstep.tls import TlsFiles, calling
 
 KINDS: Final = {
@@ -33,6 +33,9 @@ NOT_HERE: Final = {
     "sqlserver": _NO_DRIVER,
     "db2": _NO_DRIVER,
 }
+
+_OWN_FILES: Final = ("sslcert", "sslkey", "passfile")
+"""Options of a url whose files say who is calling. Whom the suite trusts an app may trust, too."""
 
 
 class DatasourceError(LockstepError):
@@ -262,6 +265,8 @@ def datasource_for(
         found = datasource_of_url("jdbc.url" if url else "store", url or default_dsn, *login)
         if found.kind == "sqlite" and is_named_closed(found.database):
             raise DatasourceError(f"{found.database} is not for apps", where=found.name, hint=HINT)
+        if url:
+            _refuse_own_files(found)
         return replace(found, is_apps=True)
     if name not in known:
         raise DatasourceError(
@@ -269,6 +274,16 @@ def datasource_for(
             hint=f"datasources.file of the settings names: {', '.join(known) or 'none'}",
         )
     return known[name]
+
+
+def _refuse_own_files(datasource: Datasource) -> None:
+    """DatasourceError for a key of the suite. Asks the file system, as the database's client does
+    when it opens the file; where no file is named, nothing is asked."""
+    given = dict(parse_qsl(datasource.options))
+    try:
+        refuse_closed(*(given.get(name, "") for name in _OWN_FILES))
+    except OSError as error:
+        raise DatasourceError(str(error), where=datasource.name) from error
 
 
 def _datasource(name: str, section: Any, variables: Mapping[str, str]) -> Datasource:

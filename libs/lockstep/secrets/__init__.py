@@ -4,7 +4,7 @@ The text of an app, and whatever is made of it, keeps the reference. The service
 connector reads the value there and then, from a file that its operator has put there.
 """
 
-from lockstep.secrets.closed import close_to_apps, is_closed, is_named_closed
+from lockstep.secrets.closed import close_to_apps, is_closed, is_named_closed, refuse_closed
 from lockstep.secrets.references import filled, names_in, problem_in
 from lockstep.secrets.vault import Hidden, SecretError, Vault
 
@@ -18,4 +18,5 @@ __all__ = [
     "is_named_closed",
     "names_in",
     "problem_in",
+    "refuse_closed",
 ]

@@ -43,6 +43,14 @@ def is_closed(path: str | Path) -> bool:
     return _is_within(found, {Path(os.path.realpath(one)) for one in _closed})
 
 
+def refuse_closed(*paths: str | Path) -> None:
+    """OSError for the first that `is_closed`; an empty one names nothing. Whatever opens a file
+    that an app names for a client's key or certificate asks here first."""
+    for path in paths:
+        if path and is_closed(path):
+            raise OSError(f"{path} is not for apps: {HINT}")
+
+
 def _is_within(found: Path, closed: Collection[Path]) -> bool:
     if found.parts[1:2] == ("proc",) and found.parts[2:3]:
         process = found.parts[2]

@@ -26,7 +26,7 @@ from confluent_kafka import (
 
 from lockstep.bus import Mail
 from lockstep.clock import Clock
-from lockstep.connectors.kafka import files_of
+from lockstep.connectors.kafka import files_of, refuse_own_files
 from lockstep.events import UnavailableError
 from lockstep.tls import Renewal
 from lockstep_services.receiver.kafka_options import KafkaOptions
@@ -107,6 +107,10 @@ class KafkaMailbox:
 
     def _join(self) -> Consumer:
         options = self._options
+        try:
+            refuse_own_files(options.settings)
+        except OSError as error:
+            raise UnavailableError(str(error)) from error  # a link may lead elsewhere yet
         consumer = Consumer(
             {
                 "auto.offset.reset": "earliest",

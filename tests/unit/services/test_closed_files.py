@@ -10,28 +10,39 @@ from typing import Any
 
 import pytest
 
-from lockstep.clock import VirtualClock
+from lockstep.bus import BusLimits, ForeignServer, ForeignServers
+from lockstep.clock import SystemRandomness, VirtualClock
 from lockstep.connectors.file.listening import FolderSource
 from lockstep.connectors.file.source import FileSource
 from lockstep.connectors.grpc.calling import GrpcCalls
+from lockstep.connectors.kafka import refuse_own_files
+from lockstep.connectors.rabbitmq.connection import connected
 from lockstep.connectors.redis_stream.server import StreamServer
 from lockstep.connectors.tls import context_of
 from lockstep.databases import (
+    DatabaseError,
     DatasourceError,
     datasource_for,
     datasource_of_url,
+    mongodb_at,
     read_datasources,
 )
+from lockstep.databases.mongodb.client import MongoClient
 from lockstep.databases.sqlite.files import SqliteFile, SqliteRefusedError
+from lockstep.events import UnavailableError
 from lockstep.frame.closing import close_own_files
 from lockstep.mapping import MessageWriter
 from lockstep.secrets import Vault, closed, is_closed
 from lockstep.settings import load_settings
 from lockstep.sources import Place
+from lockstep.store.memory import MemoryStore
 from lockstep.tls import TlsError
 from lockstep_services.publisher.contract import SinkBinding, SinkSetupError
 from lockstep_services.publisher.sinks.file import FileLane
 from lockstep_services.publisher.sinks.files import FilesLane
+from lockstep_services.publisher.sinks.kafka import KafkaSink
+from lockstep_services.receiver.kafka import KafkaMailbox
+from lockstep_services.receiver.kafka_options import KafkaOptions
 from tests.unit.services.publisher.parts import row, sink_of
 from tests.unit.services.test_own_database import factory_of, setup_of
 
@@ -262,6 +273,96 @@ async def test_no_app_speaks_with_a_key_of_the_suite(
         calls._open()
     with pytest.raises(OSError, match="not for apps"):
         await StreamServer({"url": "rediss://h", **options}).step("", (), ())
+    servers = ForeignServers(BusLimits(), SystemRandomness(), "test")
+    server = ForeignServer.of(["tls://127.0.0.1:9"], options)
+    assert server is not None
+    with pytest.raises(TlsError, match="not for apps"):
+        await servers.borrow(server)
     with pytest.raises(OSError, match=r"door\.pem") as refused:
         context_of({"tls.ca.file": str(tmp_path / "door.pem")})
     assert isinstance(refused.value.__cause__, TlsError)
+
+
+@pytest.mark.parametrize("name", ["certfile", "keyfile"])
+async def test_no_address_names_a_key_of_the_suite(
+    secrets: Path, tmp_path: Path, name: str
+) -> None:
+    """Clients take files from the options of an address, too."""
+    (tmp_path / "link.pem").symlink_to(tmp_path / "door.pem")
+    named = f"{name}={tmp_path}%2Flink.pem"
+    with pytest.raises(OSError, match="not for apps"):
+        await StreamServer({"url": f"rediss://127.0.0.1:9/0?ssl_{named}"}).step("", (), ())
+    with pytest.raises(OSError, match="not for apps"):
+        await connected({"uri": f"amqps://127.0.0.1:9/?a=b&{named}"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://h/d?sslmode=require&sslkey={}",
+        "postgresql://h/d?sslcert={}",
+        "postgresql://h/d?passfile={}",
+        "mysql://h/d?sslmode=verify-full&sslcert={}",
+        "mysql://h/d?sslmode=verify-full&sslcert=/x.pem&sslkey={}",
+    ],
+)
+def test_no_database_is_asked_with_a_key_of_the_suite(
+    secrets: Path, tmp_path: Path, url: str
+) -> None:
+    """By an app. Databases that the settings name may have keys that they name."""
+    (tmp_path / "link.pem").symlink_to(tmp_path / "door.pem")
+    own = url.format(tmp_path / "door.pem")
+    for named in (own, url.format(tmp_path / "link.pem"), url.format(f"{secrets}%2FBank%2Fkey")):
+        with pytest.raises(DatasourceError, match="not for apps"):
+            datasource_for({"jdbc.url": f"jdbc:{named}"}.get, {}, "")
+    known = {"own": datasource_of_url("own", own)}
+    assert datasource_for({"datasource": "own"}.get, known, "").host == "h"
+    none: dict[str, str] = {}
+    assert datasource_for(none.get, {}, own).host == "h"
+    trusted = f"postgresql://h/d?sslrootcert={tmp_path}/door.pem"
+    assert datasource_for({"jdbc.url": trusted}.get, {}, "").host == "h"
+
+
+@pytest.mark.parametrize("name", ["tlsCertificateKeyFile", "TLSCERTIFICATEKEYFILE"])
+@pytest.mark.parametrize("before", ["tls=true&", "tls=true;", ""])
+async def test_no_mongodb_is_asked_with_a_key_of_the_suite(
+    secrets: Path, tmp_path: Path, name: str, before: str
+) -> None:
+    """However the uri writes it."""
+    uri = f"mongodb://127.0.0.1:9/shop?{before}{name}={tmp_path}/door.pem"
+    client = MongoClient(mongodb_at(uri, "shop"))
+    with pytest.raises(DatabaseError, match="not for apps"):
+        await client.find("things", {}, ("a",), 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"]
+)
+async def test_no_kafka_is_reached_with_a_key_of_the_suite(
+    secrets: Path, tmp_path: Path, name: str
+) -> None:
+    """Neither by a source nor by a sink."""
+    (tmp_path / "link.pem").symlink_to(tmp_path / "door.pem")
+    settings = {"security.protocol": "SSL", name: str(tmp_path / "link.pem")}
+    options = KafkaOptions({"group.id": "g", **settings}, ("t",), (), {}, is_numbered=False)
+    mailbox = KafkaMailbox(options, VirtualClock())
+    with pytest.raises(UnavailableError, match="not for apps"):
+        await mailbox.read(max_messages=1, wait_ms=0)
+    await mailbox.close()
+    given = ",".join(f"{key}:{value}" for key, value in settings.items())
+    schema, annotation = sink_of(
+        "@sink(type='kafka', bootstrap.servers='127.0.0.1:9', topic='t',"
+        f" optional.configuration='{given}', @map(type='json')) define stream S (k string);"
+    )
+    sink = KafkaSink(SinkBinding("Spy", schema, "S.0.kafka"), annotation, MemoryStore().cursors)
+    with pytest.raises(SinkSetupError, match="not for apps"):
+        await sink.open()
+
+
+def test_all_files_of_a_kafka_client_are_looked_at(secrets: Path, tmp_path: Path) -> None:
+    """But those of whom it trusts."""
+    own = str(tmp_path / "door.pem")
+    for name in ("sasl.kerberos.keytab", "sasl.oauthbearer.assertion.private.key.file"):
+        with pytest.raises(OSError, match="not for apps"):
+            refuse_own_files({name: own})
+    refuse_own_files({"ssl.ca.location": own, "https.ca.location": own, "client.id": own})

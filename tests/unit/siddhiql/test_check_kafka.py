@@ -59,6 +59,15 @@ def _sink(more: str = "", *, servers: str = "h:9092", topic: str = "t") -> str:
             _sink(", optional.configuration='transactional.id:x'"),
             ("cannot set 'transactional.id'", "leave it out"),
         ),
+        (
+            _source(", optional.configuration='plugin.library.paths:/tmp/a.so'"),
+            ("cannot set 'plugin.library.paths'", "loads or runs"),
+        ),
+        (
+            _sink(", optional.configuration='sasl.kerberos.kinit.cmd:sh /tmp/a'"),
+            ("cannot set 'sasl.kerberos.kinit.cmd'", "loads or runs"),
+        ),
+        (_sink(", optional.configuration='ssl.providers:/tmp/a'"), ("'ssl.providers'",)),
         (_sink(", optional.configuration='acks:1'"), ("sets 'acks' to '1'", "acks:all")),
         (
             _sink(", optional.configuration='max.in.flight.requests.per.connection:6'"),

@@ -6,6 +6,7 @@ A server may have no JetStream, or not for us. Then nothing keeps a subject ther
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -23,7 +24,8 @@ from lockstep.bus.nats.mailbox import consumer_name, open_live, open_mailbox
 from lockstep.bus.nats.topics import NatsTopics
 from lockstep.clock import Randomness
 from lockstep.events import UnavailableError
-from lockstep.tls import TlsFiles, calling
+from lockstep.secrets.closed import refuse_closed
+from lockstep.tls import TlsError, TlsFiles, calling
 
 ASK_AGAIN_S: Final = 5.0
 """After so long a server that had no JetStream is asked again."""
@@ -128,10 +130,10 @@ class ForeignServers:
         async with self._opening:
             found = self._open.get(server)
             if found is None:
+                tls = await asyncio.to_thread(_context_of, server.files)
                 address = Address(
-                    server.urls, None, server.token, calling(server.files), server.user,
-                    server.password,
-                )  # fmt: skip
+                    server.urls, None, server.token, tls, server.user, server.password
+                )
                 connection = await Connection.open(address, self._limits, self._name)
                 found = (ForeignNats(connection, self._randomness), 0)
             nats, users = found
@@ -155,6 +157,15 @@ class ForeignServers:
             await self.give_back(server)
             raise
         return _Borrowed(self, server, inner)
+
+
+def _context_of(files: TlsFiles) -> ssl.SSLContext | None:
+    """TlsError, also for a certificate or key of the suite itself: an app says which files."""
+    try:
+        refuse_closed(files.certificate, files.key)
+    except OSError as error:
+        raise TlsError(str(error)) from error
+    return calling(files)
 
 
 class _Borrowed:

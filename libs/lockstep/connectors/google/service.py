@@ -20,7 +20,7 @@ from lockstep.clock import Clock, SystemClock
 from lockstep.connectors.google.account import GRANT, Account, account_of
 from lockstep.connectors.tls import context_of
 from lockstep.events.unreached import why_unreached
-from lockstep.secrets.closed import HINT, is_closed
+from lockstep.secrets.closed import refuse_closed
 
 KEY_VARIABLE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
 CONNECT_S: Final = 5.0
@@ -110,8 +110,8 @@ class GoogleService:
                 raise OSError(
                     f"no key of a service account: neither 'credential.path' nor {KEY_VARIABLE}"
                 )
-            if "credential.path" in options and is_closed(place):
-                raise OSError(f"{place} is not for apps: {HINT}")
+            if "credential.path" in options:
+                refuse_closed(place)
             try:
                 text = Path(place).read_text(encoding="utf-8")
             except ValueError:

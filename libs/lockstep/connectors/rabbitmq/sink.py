@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import aio_pika
 from aio_pika.exceptions import DeliveryError
 
-from lockstep.connectors.rabbitmq.connection import LOST, TIMEOUT_S, closed
-from lockstep.connectors.tls import context_of
+from lockstep.connectors.rabbitmq.connection import LOST, TIMEOUT_S, closed, connected
 from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
 
 
@@ -58,9 +57,7 @@ class RabbitSink(Sink):
         name = filled["exchange.name"]
         async with self._opening:
             if self._channel is None or self._channel.is_closed:
-                self._connection = await aio_pika.connect(
-                    filled["uri"], timeout=TIMEOUT_S, ssl_context=context_of(filled)
-                )
+                self._connection = await connected(filled)
                 self._channel = await self._connection.channel(publisher_confirms=True)
                 self._exchanges.clear()
             if name not in self._exchanges:

@@ -12,11 +12,9 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-import aio_pika
 from aio_pika.abc import AbstractConnection, AbstractIncomingMessage
 
-from lockstep.connectors.rabbitmq.connection import LOST, TIMEOUT_S, closed
-from lockstep.connectors.tls import context_of
+from lockstep.connectors.rabbitmq.connection import LOST, closed, connected
 from lockstep.sources import Place, Received, Source
 
 PREFETCH: Final = 256
@@ -51,9 +49,7 @@ class RabbitSource(Source):
 
     async def _open(self) -> None:
         options = self._options
-        connection = await aio_pika.connect(
-            options["uri"], timeout=TIMEOUT_S, ssl_context=context_of(options)
-        )
+        connection = await connected(options)
         self._connection = connection
         connection.close_callbacks.add(lambda *_: self._found.put_nowait(None))
         channel = await connection.channel()

@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from redis import exceptions
 from redis.asyncio import Redis
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from lockstep.connectors.tls import files_of
+from lockstep.secrets.closed import refuse_closed
 
 TIMEOUT_S: Final = 10.0
 """For an answer, behind what a command itself waits."""
@@ -76,6 +78,8 @@ class StreamServer:
 
     def _opened(self) -> Any:
         options = self._options
+        named = parse_url(options["url"].strip())  # it may name files, too, and those would count
+        refuse_closed(*(str(named.get(name, "")) for name in ("ssl_certfile", "ssl_keyfile")))
         tls: dict[str, Any] = {}
         if options["url"].strip().startswith("rediss"):
             files = files_of(options)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pymongo import AsyncMongoClient, errors
+from pymongo.uri_parser import split_options
 
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
 from lockstep.events import UnavailableError
+from lockstep.secrets.closed import refuse_closed
 
 READ_AT_ONCE: Final = 1_000
 Document = Mapping[str, Any]
@@ -40,6 +42,8 @@ class MongoClient:
             errors.WaitQueueTimeoutError,
         ) as error:
             raise UnavailableError(f"the database is away: {error}", where=where) from error
+        except OSError as error:  # of a file that its uri names
+            raise DatabaseError(str(error), where=where) from error
         except errors.PyMongoError as error:
             if error.timeout:
                 raise UnavailableError("no answer in time", where=where) from error
@@ -52,7 +56,11 @@ class MongoClient:
             await client.close()
 
     def _opened(self) -> AsyncMongoClient[dict[str, Any]]:
+        """OSError for a key of the suite: an app says which file it is."""
         if self._client is None:
+            if text := self._datasource.dsn.partition("?")[2]:
+                options = split_options(text, validate=False)
+                refuse_closed(options.get("tlsCertificateKeyFile", ""))
             limit_ms = self._datasource.statement_timeout_ms
             self._client = AsyncMongoClient(
                 self._datasource.dsn,

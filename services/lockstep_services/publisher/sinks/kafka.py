@@ -19,7 +19,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # NewTopic is
     NewTopic,
 )
 
-from lockstep.connectors.kafka import TRANSACTION_TIMEOUT_MS, files_of
+from lockstep.connectors.kafka import TRANSACTION_TIMEOUT_MS, files_of, refuse_own_files
 from lockstep.events import FencedError, LockstepError, OutputRow, UnavailableError
 from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import ast
@@ -148,6 +148,10 @@ class KafkaSink:
         return self._records.only_topic or CURSOR_TOPIC
 
     def _take_over(self, remembered: int) -> _Opened:
+        try:
+            refuse_own_files(self._settings)
+        except OSError as error:
+            raise SinkSetupError(str(error), where=self.binding.key) from error
         try:
             self._ensure_topic()
             producer = Producer(
