@@ -15,6 +15,7 @@ from lockstep.events.codec import EncodedEntry, EventsHeader, decode_input
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, plan_of
+from lockstep.telemetry import Logger
 
 planned = functools.cache(plan_of)
 """A text is read once per run of many seeds: reading it again would give the same."""
@@ -87,7 +88,7 @@ class NodeExecutors:
     def open(self) -> None:
         """Nothing is shared."""
 
-    def make(self, plan: AppPlan) -> SimExecutor:
+    def make(self, plan: AppPlan, _log: Logger) -> SimExecutor:
         """An executor for a replica."""
         return self.folds.executor(self.node, plan.text)
 

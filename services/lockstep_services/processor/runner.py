@@ -94,23 +94,26 @@ class GroupRunner:
             except (RestartReplicaError, StateLostError) as error:
                 self._log.info("beginning again", why=str(error))
 
-    async def drain(self) -> None:
-        """Publishes what is folded, then gives the lead away at once. Does not begin again: a
-        replica that fails meanwhile has given everything back, and is not waited for."""
+    async def drain(self, giving: asyncio.Semaphore) -> None:
+        """Publishes what is folded, then gives the lead away at once, unless that many do already.
+        Does not begin again: a replica that fails meanwhile has given everything back, and is not
+        waited for."""
         self._is_leaving = True
-        await done_before(self._give(), self._is_over.wait())
+        await done_before(self._give(giving), self._is_over.wait())
 
-    async def _give(self) -> None:
+    async def _give(self, giving: asyncio.Semaphore) -> None:
         replica, publishing = self._replica, self._publishing
         if replica is None or publishing is None or self._leadership is None:
             return
-        if not await self._comes_to_rest(replica):
-            slice_ms = replica.reach.folding_ms
-            self._log.warning("given away in the middle of a slice", slice_ms=slice_ms)
-        elif replica.lead.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
-            held = len(replica.running.engine.outbox)
-            self._log.warning("not everything was published", held=held)
-        await self._leadership.end()
+        rests = await self._comes_to_rest(replica)
+        async with giving:
+            if not rests:
+                slice_ms = replica.reach.folding_ms
+                self._log.warning("given away in the middle of a slice", slice_ms=slice_ms)
+            elif replica.lead.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
+                held = len(replica.running.engine.outbox)
+                self._log.warning("not everything was published", held=held)
+            await self._leadership.end()
 
     async def _comes_to_rest(self, replica: Replica) -> bool:
         """No further slice; True when the one under way has ended. A function that does not return

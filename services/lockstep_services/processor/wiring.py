@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -23,6 +23,7 @@ from lockstep.functions.geo import addresses
 from lockstep.operators.limits import Limits, put_in_force
 from lockstep.plan import AppPlan
 from lockstep.settings import LimitsSettings, Settings
+from lockstep.telemetry import Logger
 from lockstep_services.processor.contact import Contact
 from lockstep_services.processor.lead.leasing import LEASE_NUDGE
 from lockstep_services.processor.presence import Presence
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from lockstep_services.processor.state.spark import SparkExecutors
 
 HEAP_EVERY_MS: Final = 10_000
+GIVE_AT_A_TIME: Final = 32
+"""So many leads are given away at a time: each is a request to the lease server, on a connection of
+its own."""
 
 
 class Processor:
@@ -76,6 +80,7 @@ class Processor:
         engines = Engines(
             context.plans, make_executor, settings.processor.dedup_max_ids,
             PoisonLimit(settings.limits.stop_after, settings.limits.stop_within_positions),
+            context.log,
         )  # fmt: skip
         self._leases = context.leases
         self._hearing = LogHearing(
@@ -90,6 +95,7 @@ class Processor:
         )  # fmt: skip
         self._pace = RevisionPace()
         self._runners: dict[str, GroupRunner] = {}
+        self._giving = asyncio.Semaphore(GIVE_AT_A_TIME)
         context.metrics.look(self._show)
 
     async def start(self) -> None:
@@ -119,8 +125,7 @@ class Processor:
         await self._context.tasks.stop("contact")
         await self._beating.leave()
         await self._presence.leave()
-        for key in list(self._runners):
-            await self._end(key)
+        await all_of(map(self._end, self._runners))
 
     async def stop(self) -> None:
         """Says goodbye."""
@@ -141,9 +146,11 @@ class Processor:
             unit.key: unit for view in self._catalogue.views for unit in (*view.former, *view.units)
         }
         mine = {key for key in units if self._context.node in self._catalogue.nodes(key)}
-        for key, carrying in list(self._runners.items()):
-            if key not in mine or not carrying.carries(units[key]):
-                await self._end(key)
+        await all_of(
+            self._end(key)
+            for key, carrying in self._runners.items()
+            if key not in mine or not carrying.carries(units[key])
+        )
         for key in sorted(mine):
             view, nodes = units[key], self._catalogue.nodes(key)
             runner = self._runners.get(key)
@@ -169,7 +176,7 @@ class Processor:
 
     async def _end(self, key: str) -> None:
         try:
-            await self._runners[key].drain()
+            await self._runners[key].drain(self._giving)
         finally:  # whatever could not be given away: it does not go on here
             await self._context.tasks.stop(f"replica-{key}")
             self._forget(key)
@@ -225,6 +232,14 @@ def wire(context: Context) -> Service:
     return Processor(context, spark.make, threads.offload, spark, HostCpu().percent)
 
 
+async def all_of(ends: Iterable[Awaitable[None]]) -> None:
+    """Side by side: a unit whose slice hangs is waited for, and the others go meanwhile. What one
+    of them raised comes out when all are over."""
+    for error in await asyncio.gather(*ends, return_exceptions=True):
+        if error is not None:
+            raise error
+
+
 async def flows_told(runners: Mapping[str, GroupRunner], app: str) -> FlowTold:
     """What the units of an app let through that are led here."""
     found = (one.flow() for key, one in runners.items() if place_of(key).app == app)
@@ -243,6 +258,6 @@ def limits_of(settings: LimitsSettings) -> Limits:
     )
 
 
-def make_reference(settings: Settings, plan: AppPlan) -> Executor:
+def make_reference(settings: Settings, plan: AppPlan, _log: Logger) -> Executor:
     """An executor in this process."""
     return ReferenceExecutor(plan, dedup_ids_max=settings.processor.dedup_max_ids)

@@ -43,7 +43,7 @@ async def test_what_is_announced_is_folded_next(
             return super().run_encoded(entries)
 
     def wire(context: Context) -> Service:
-        return Processor(context, Watched, ThreadOffload)
+        return Processor(context, lambda plan, _: Watched(plan), ThreadOffload)
 
     monkeypatch.setattr(harness, "WIRES", {**harness.WIRES, "processor": wire})
     limits = {"LOCKSTEP_PROCESSOR__SLICE_MAX_EVENTS": str(SLICE_EVENTS)}

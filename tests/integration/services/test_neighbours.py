@@ -13,6 +13,7 @@ from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import Context, Service, SharedThreads, ThreadOffload
 from lockstep.plan import AppPlan
+from lockstep.telemetry import Logger
 from lockstep_services.processor import runner
 from lockstep_services.processor.wiring import Processor
 from tests.integration.services import cluster as harness
@@ -89,7 +90,7 @@ async def test_an_app_whose_executor_fails_stops_nobody(
             failures += 1
             raise RuntimeError("broken on purpose")
 
-    def make(plan: AppPlan) -> Executor:
+    def make(plan: AppPlan, _log: Logger) -> Executor:
         return Failing(plan) if "FailsAlways" in plan.text else ReferenceExecutor(plan)
 
     def wire(context: Context) -> Service:
@@ -131,7 +132,7 @@ async def test_an_app_whose_slice_does_not_end_goes_without_its_neighbours(
                 slices.append("ended")
             return super().run_encoded(entries)
 
-    def make(plan: AppPlan) -> Executor:
+    def make(plan: AppPlan, _log: Logger) -> Executor:
         return Stuck(plan) if "DoesNotEnd" in plan.text else ReferenceExecutor(plan)
 
     def wire(context: Context) -> Service:

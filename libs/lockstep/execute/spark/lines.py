@@ -33,6 +33,7 @@ ATTEMPTS: Final = 4
 POLL_S: Final = 0.05
 """How soon it shows that a job has ended before its task called."""
 HANG_UP_S: Final = 5.0
+"""So long jobs are waited for that are to end, all together."""
 UNWANTED_MAX_S: Final = 60.0
 """So long a worker may go on with what nobody waits for any more. It is long for a slice: ending
 the worker costs all states that it holds."""
@@ -73,15 +74,14 @@ class Lines:
 
     def close(self) -> None:
         """All jobs end; idempotent."""
-        for line in self._lines.values():
-            line.hang_up()
+        _hang_up(list(self._lines.values()))
         self._lines.clear()
 
     def _line(self, function: Served, slot: int) -> Line:
         line = self._lines.get(slot)
         if line is None or line.function is not function:
             if line is not None:
-                line.hang_up()
+                _hang_up([line])
             line = self._lines[slot] = Line(function, slot, self._submit)
         return line
 
@@ -156,12 +156,12 @@ class Line:
     def _is_wanted(self) -> bool:
         return all(task.wanted() for task in self._tasks)
 
-    def hang_up(self) -> None:
-        """The job ends; what was under way has no answer. Idempotent."""
+    def hang_up(self) -> Future[list[list[bytes]]] | None:
+        """Lets the job end and gives it, if there is one, without waiting for it. What was under
+        way has no answer. Idempotent."""
         self._drop()
         self._listening.close()
-        if self._job is not None:
-            wait([self._job], HANG_UP_S)
+        return self._job
 
     def _renew(self) -> None:
         """Another job, once the last one has ended: a slot has one worker."""
@@ -188,7 +188,7 @@ class Line:
                     return None
 
     def _calls(self, within_s: float) -> bool:
-        return bool(select.select([self._listening], [], [], within_s)[0])
+        return _has_come(self._listening, within_s)
 
     def _raise_if(self, lost: int) -> None:
         """What the job failed of, if the requests are to blame, or its task never called. Of a job
@@ -209,6 +209,13 @@ class Line:
         self._is_sent = False
         if worker is not None:
             worker.close()
+
+
+def _hang_up(lines: Sequence[Line]) -> None:
+    """Their jobs end. They are waited for together: of a function that does not return, one may be
+    in each slot."""
+    jobs = [line.hang_up() for line in lines]
+    wait([job for job in jobs if job is not None], HANG_UP_S)
 
 
 @contextmanager
@@ -275,11 +282,17 @@ def _end_process(process: int) -> None:
 
 def _is_ready(line: socket.socket, within_s: float) -> bool:
     """Whether something has come within so long, or the other side is gone."""
-    asking = select.poll()
     try:
-        asking.register(line, select.POLLIN)
+        return _has_come(line, within_s)
     except ValueError:
         return True  # it was hung up meanwhile
+
+
+def _has_come(line: socket.socket, within_s: float) -> bool:
+    """Whether something has come within so long. ValueError: it is closed. Not with `select`, which
+    takes no descriptor above 1,023: a processor with a thousand apps has more."""
+    asking = select.poll()
+    asking.register(line, select.POLLIN)
     return bool(asking.poll(within_s * 1000))
 
 

@@ -35,7 +35,9 @@ async def begin(
     around: Surroundings, name: LogName, view: AppView, nodes: tuple[str, ...], offload: Offload
 ) -> Replica:
     """A replica that stands at its beginning, folding not yet."""
-    around = Surroundings(**{**vars(around), "log": around.log.bind(**labels_of(name))})
+    log = around.log.bind(**labels_of(name))
+    engines = replace(around.engines, log=log)
+    around = Surroundings(**{**vars(around), "log": log, "engines": engines})
     bus = around.world.bus
     if isinstance(view, UnitView):
         input_log = await around.readings.open(view.input)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msgspec import structs
@@ -37,6 +37,7 @@ from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
 from lockstep.operators.state import moved
 from lockstep.plan import AppPlan, Plans
+from lockstep.telemetry import Logger, get_logger
 from lockstep_services.processor.state.envelope import Contents
 from lockstep_services.processor.state.making import Making
 from lockstep_services.processor.state.outbox import Outbox
@@ -47,18 +48,20 @@ from lockstep_services.processor.state.poison import (
 )
 from lockstep_services.processor.state.unit_fold import UnitFold, unit_fold
 
-MakeExecutor = Callable[[AppPlan], Executor]
-"""Builds an executor of an app; blocking."""
+MakeExecutor = Callable[[AppPlan, Logger], Executor]
+"""Builds an executor of an app, whose lines go to the log; blocking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """Makes engines. `max_sends`: how many sends one remembers that begins without a state."""
+    """Makes engines. `max_sends`: how many sends one remembers that begins without a state. `log`:
+    bears of which unit they are."""
 
     plans: Plans
     make_executor: MakeExecutor
     max_sends: int
     poison: PoisonLimit = DEFAULT_POISON_LIMIT
+    log: Logger = field(default_factory=get_logger)
 
     async def make(
         self,
@@ -75,7 +78,7 @@ class Engines:
         unit = None
         if isinstance(view, UnitView):
             unit = await offload.run(lambda: unit_fold(view, self.plans))
-        making = Making(lambda: self.make_executor(plan))
+        making = Making(lambda: self.make_executor(plan, self.log))
         try:
             executor = await offload.run(making.make)
         except BaseException:  # a cancelled call leaves its thread at work

@@ -40,12 +40,12 @@ class SparkExecutors:
         """Java found, Spark started, a worker up: what the first app would wait for. NoJavaError,
         UnavailableError."""
         prepare_spark_environment()
-        self.make(plan_of(WARM_UP_APP)).close()
+        plan = plan_of(WARM_UP_APP)
+        self.make(plan, self._log.bind(app=plan.name)).close()
 
-    def make(self, plan: AppPlan) -> Executor:
-        """An executor of the app; UnavailableError."""
+    def make(self, plan: AppPlan, log: Logger) -> Executor:
+        """An executor of the app, whose lines go to `log`; UnavailableError."""
         app, text = plan.name, plan.text
-        log = self._log.bind(app=app)
 
         def on_rebuilt(rebuilt: Rebuilt) -> None:
             self._metrics.count("lockstep_spark_rebuilds_total", app=app)

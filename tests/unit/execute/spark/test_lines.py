@@ -6,6 +6,7 @@ Spark's part, to run a task again when it fails, is played by a thread.
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import struct
 import threading
@@ -21,6 +22,8 @@ from lockstep.execute.spark.lines import ATTEMPTS, Lines
 pytestmark = pytest.mark.unit
 
 LIMIT_S = 20.0
+SELECT_MAX = 1_023
+"""The highest descriptor that `select` takes."""
 
 
 class Spark:
@@ -119,6 +122,55 @@ def test_several_slots_work_at_the_same_time(open_lines: Lines, spark: Spark) ->
     for _ in range(3):
         assert open_lines.ask(served, [[Task(0, b"a")], [Task(1, b"b")]]) == [[b"aa"], [b"bb"]]
     assert len(spark.jobs) == 2
+
+
+@pytest.fixture
+def _many_files() -> Iterator[None]:
+    """The process has so many open that the next descriptors are above SELECT_MAX."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2 * SELECT_MAX), before[1]))
+    held = [os.open(os.devnull, os.O_RDONLY)]
+    try:
+        while held[-1] <= SELECT_MAX:
+            held.append(os.dup(held[0]))
+        yield
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("_many_files")
+def test_a_process_may_have_thousands_of_files(spark: Spark) -> None:
+    """Both the socket that is listened at and the worker's have high descriptors."""
+    many = Lines(spark.submit)
+    assert asked(many, twice, b"a") == [b"aa"]
+    line = many._line(twice, 0)
+    assert line._worker is not None
+    assert min(line._listening.fileno(), line._worker.fileno()) > SELECT_MAX
+    many.close()
+    assert spark.jobs[0].result(LIMIT_S) == [[b""]]
+
+
+def test_jobs_that_do_not_end_are_waited_for_together(
+    spark: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither ends before both have been told to: one after the other they would be given up."""
+    monkeypatch.setattr(lines, "LINGER_S", 4 * LIMIT_S)
+    monkeypatch.setattr(lines, "HANG_UP_S", 2 * LIMIT_S)
+    all_told = threading.Barrier(2, timeout=LIMIT_S / 4)
+
+    def submit(function: Served, batches: Sequence[Sequence[Task]]) -> Future[list[list[bytes]]]:
+        def served(requests: Iterable[bytes]) -> Iterator[bytes]:
+            yield from function(requests)
+            all_told.wait()
+
+        return spark.submit(served, batches)
+
+    stubborn = Lines(submit)
+    stubborn.ask(twice, [[Task(0, b"a")], [Task(1, b"b")]])
+    stubborn.close()
+    assert [job.result(0) for job in spark.jobs] == [[[b""]], [[b""]]]
 
 
 def test_a_quiet_job_ends_and_the_next_request_begins_another(

@@ -9,6 +9,7 @@ from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan
+from lockstep.telemetry import Logger
 
 
 class Executors:
@@ -17,14 +18,16 @@ class Executors:
     def __init__(self) -> None:
         self.made: list[Counted] = []
         self.closed: list[Counted] = []
+        self.logs: list[Logger] = []
         self.refuses = 0
         self.may_be_made, self.may_restore = threading.Event(), threading.Event()
         self.may_be_made.set()
         self.may_restore.set()
 
-    def make(self, plan: AppPlan) -> Executor:
+    def make(self, plan: AppPlan, log: Logger) -> Executor:
         """Blocking, as long as none may be made."""
         assert self.may_be_made.wait(10)
+        self.logs.append(log)
         self.made.append(Counted(plan, self))
         return self.made[-1]
 

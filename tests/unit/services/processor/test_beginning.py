@@ -185,10 +185,22 @@ async def test_an_empty_state_is_closed_before_another_one_begins_behind_the_log
     assert (len(place.executors.made), place.executors.left) == (2, 1)
 
 
+async def test_what_an_executor_says_bears_whose_it_is() -> None:
+    """Also that of its next version."""
+    place = Place(1)
+    engine = (await place.begin()).running.engine
+    await engine.successor(TEXT, "w", InlineOffload())
+    with capture_logs() as told:
+        for log in place.executors.logs:
+            log.warning("state rebuilt")
+    where = {"app": "A", "group": "main", "partition": "0"}
+    assert [where.items() <= line.items() for line in told] == [True, True]
+
+
 def test_an_executor_that_is_there_just_before_it_is_given_up_is_closed() -> None:
     """Its thread has ended, and whoever waited for it has been cancelled meanwhile."""
     executors, plan = Executors(), Plans().of(TEXT)
-    making = Making(lambda: executors.make(plan))
+    making = Making(lambda: executors.make(plan, get_logger()))
     making.make()
     assert executors.left == 1
     making.give_up()

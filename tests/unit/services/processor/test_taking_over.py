@@ -23,7 +23,7 @@ TEXT = "define stream S (a int); from S select sum(a) as total insert into T;"
 
 async def folded(up_to: int) -> AppEngine:
     """An engine that has folded so many records of value 1."""
-    engines = Engines(Plans(), ReferenceExecutor, max_sends=10)
+    engines = Engines(Plans(), lambda plan, _: ReferenceExecutor(plan), max_sends=10)
     engine = await engines.make(TEXT, "v", InlineOffload(), origin=0)
     await engine.fold([one(position) for position in range(1, up_to + 1)])
     return engine
@@ -64,7 +64,7 @@ async def test_a_state_that_is_restored_knows_when_its_next_timer_is_due(
     make: Callable[[AppPlan], Executor],
 ) -> None:
     """Nothing may come that would tell. The same for a state of another text, which goes over."""
-    engines = Engines(Plans(), make, max_sends=10)
+    engines = Engines(Plans(), lambda plan, _: make(plan), max_sends=10)
     engine = await engines.make(TIMED, "v", InlineOffload(), origin=0)
     await engine.fold([one(1)])
     assert engine.next_due_ms == 4_001

@@ -112,7 +112,7 @@ async def test_a_thread_is_taken_only_for_what_is_forgotten() -> None:
     need no thread to find that out."""
     plan, threads = plan_of("define stream S (a int); from S select a insert into T;"), Threads()
     executor = Elsewhere(plan)
-    engines = Engines(Plans(), lambda _: executor, 10)
+    engines = Engines(Plans(), lambda *_: executor, 10)
     engine = AppEngine(plan, "v", executor, threads, 0, engines)
     await engine.touch()
     assert (executor.touches, threads.runs) == (0, 0)
