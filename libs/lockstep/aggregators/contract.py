@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from lockstep.operators.contract import PlainState
+from lockstep.plan import java
 from lockstep.siddhiql.catalogue import Argument
 
 
@@ -156,7 +157,7 @@ class Copies(Contents):
         return [*self.inside.items(), *self._debt.saved()]
 
     def restore(self, state: PlainState) -> None:
-        self.inside = dict(state)
+        self.inside = {java.key(value): copies for value, copies in state}
         self._debt.take_out(self.inside)
 
 

@@ -76,9 +76,10 @@ def group_names(column: Column) -> tuple[Array, list[Any]]:
 
 
 def value_names(column: Column) -> tuple[Array, list[Any]]:
-    """Keys as `==` compares values; null is None."""
+    """Keys as `==` compares values, but every NaN is one; null is None."""
     codes, values, null = distinct(column)
-    return _with_null(codes, list(values), null, None)
+    keys = list(map(java.key, values)) if column.type in _FLOATING else list(values)
+    return _with_null(codes, keys, null, None)
 
 
 def partition_names(column: Column) -> tuple[Array, list[Any]]:

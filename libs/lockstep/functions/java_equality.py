@@ -7,11 +7,13 @@ from typing import Any
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal and of one kind (integers, floating, booleans, …)."""
+    """Whether two values are equal and of one kind (integers, floating, booleans, …). NaN is the
+    same as NaN."""
     if left is right:
         return True
     if isinstance(left, (bool, int, float)) and isinstance(right, (bool, int, float)):
-        return _kind(left) is _kind(right) and left == right
+        both_nan = left != left and right != right
+        return _kind(left) is _kind(right) and (left == right or both_nan)
     return bool(left == right)
 
 

@@ -121,6 +121,19 @@ def float_text(value: float, single: bool = False) -> str:
     return f"{sign}{significant[0]}.{significant[1:] or '0'}E{exponent - 1}"
 
 
+def key(value: Any) -> Any:
+    """A value, or a tuple of values, as a key of a dict: all NaN are one key, as in Java's maps,
+    although none equals another."""
+    if type(value) is tuple:
+        return tuple(map(key, value))
+    return math.nan if value != value else value
+
+
+def rank(value: Any) -> tuple[bool, Any]:
+    """By what a value is sorted: NaN stands behind all numbers, as in Java."""
+    return (value != value, value)
+
+
 def text(value: Any, single: bool = False) -> str:
     """A value as Java prints it; None is `null`, booleans are lower case."""
     if isinstance(value, str):

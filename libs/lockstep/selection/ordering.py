@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.columns.column import Column, Index, Strings, Unfit
+from lockstep.columns.column import Column, Index, Strings
 from lockstep.columns.flow import EXPIRED, Kinds
 from lockstep.columns.frame import Frame
 from lockstep.expressions.columns import Compiler
@@ -53,7 +53,7 @@ class Ordering:
 
 
 def ranks_of(column: Column, *, descending: bool) -> Ranks:
-    """Numbers that are in order where the values are; Unfit for NaN, which has no place."""
+    """Numbers that are in order where the values are: NaN behind all others, nulls last."""
     if isinstance(column, Strings):
         texts = column.words.texts
         order = sorted(range(len(texts)), key=texts.__getitem__)
@@ -61,12 +61,7 @@ def ranks_of(column: Column, *, descending: bool) -> Ranks:
         by_code[order] = np.arange(len(texts))
         ranks: Ranks = by_code[column.values]
     else:
-        values = column.values
-        if values.dtype.kind == "f":
-            present = values if column.nulls is None else values[~column.nulls]
-            if np.isnan(present).any():
-                raise Unfit("NaN in order by")
-        ranks = np.unique(values, return_inverse=True)[1].astype(np.int64)
+        ranks = np.unique(column.values, return_inverse=True)[1].astype(np.int64)
     if descending:
         ranks = -ranks
     if column.nulls is not None:

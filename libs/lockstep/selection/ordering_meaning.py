@@ -7,13 +7,14 @@ from typing import Any
 
 from lockstep.expressions.compiler import compile_output_value
 from lockstep.operators.contract import EXPIRED, Context
+from lockstep.plan import java
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 
 
 class Ordering:
-    """Sorts each run of one event kind, stably, nulls last; then drops `offset` rows and cuts at
-    `limit`.
+    """Sorts each run of one event kind, stably, NaN behind all numbers and nulls last; then drops
+    `offset` rows and cuts at `limit`.
     """
 
     def __init__(self, selector: ast.Selector, scope: Scope, context: Context) -> None:
@@ -45,6 +46,6 @@ class Ordering:
             valued = [(value_of(row.origin, row.data), row) for row in run]
             present = [pair for pair in valued if pair[0] is not None]
             absent = [row for value, row in valued if value is None]
-            present.sort(key=lambda pair: pair[0], reverse=descending)
+            present.sort(key=lambda pair: java.rank(pair[0]), reverse=descending)
             run = [row for _, row in present] + absent
         return run

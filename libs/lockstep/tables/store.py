@@ -29,6 +29,7 @@ from lockstep.operators.contract import StreamEvent
 from lockstep.tables import kernel as tables
 from lockstep.tables.chains import EVERY, Chains, Heads
 from lockstep.tables.meaning.order import key_hash
+from lockstep.tables.meaning.row_store import one_row_per_key
 
 Longs = npt.NDArray[np.int64]
 _FORGET_MIN = 4096
@@ -205,7 +206,9 @@ class TableStore:
             column = columns[attribute]
             gone = None if column is None else missing(column)
             if gone is not None and gone.any():
-                raise Unfit(f"a null in {self.schema.names[attribute]}, a key or index of a table")
+                raise Unfit(
+                    f"null or NaN in {self.schema.names[attribute]}, a key or index of a table"
+                )
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -295,6 +298,7 @@ class TableStore:
 
     def load(self, state: Any) -> None:
         peak, rows = state
+        rows = one_row_per_key(rows, self.primary)
         events = [StreamEvent(time, tuple(data)) for time, data in rows]
         times, columns = columns_of(events, self.schema.types)
         places = self.held.add(columns, times, [np.zeros(len(times), np.int64)])

@@ -9,15 +9,16 @@ import pytest
 
 from lockstep.aggregations.columns import kernel
 from lockstep.aggregations.columns.arguments import Argument
-from lockstep.aggregations.columns.bases import Count, Distinct, Feed, Latest, Number, refuse_nan
+from lockstep.aggregations.columns.bases import Count, Distinct, Feed, Latest, Number
 from lockstep.aggregations.columns.level import Cells, Level
 from lockstep.aggregations.columns.pair_ids import PairIds
 from lockstep.aggregations.columns.slot_index import SlotIndex
 from lockstep.aggregations.meaning.calendar import Bucketing
 from lockstep.aggregations.meaning.columns import Kind
-from lockstep.columns.column import Column, Unfit, from_values
+from lockstep.columns.column import Column, from_values
 from lockstep.columns.keys import KeySpace
 from lockstep.columns.pool import StringPool
+from lockstep.plan import java
 from lockstep.siddhiql.ast import Granularity
 from tests.unit.columns.flows import DOUBLE, INT, LONG, STRING, longs
 
@@ -115,8 +116,8 @@ def test_different_values() -> None:
     assert base.used().tolist() == [0]
     base.renumber(space.compact(np.array([True, False])))
     assert base.store(longs(0)) == [{"x"}]
-    with pytest.raises(Unfit, match="NaN"):
-        refuse_nan([1.0, float("nan")])
+    base.load([{1.0, float("nan"), float("nan")}])
+    assert base.at(longs(0), longs(-1)).to_pylist() == [2]
 
 
 def test_the_latest_value() -> None:
@@ -153,8 +154,9 @@ def test_values_of_distinct_counts_are_forgotten() -> None:
     argument.settle([base])
     assert argument.of(from_values(LONG, [1, 77])).tolist() == [1, 2]
     assert base.store(longs(0)) == [{0, 1}]
-    with pytest.raises(Unfit, match="NaN"):
-        Argument(Kind.DISTINCT, DOUBLE, StringPool()).of(Column(DOUBLE, np.array([np.nan])))
+    reals = Argument(Kind.DISTINCT, DOUBLE, StringPool())
+    assert reals.of(Column(DOUBLE, np.array([np.nan, 1.0]))).tolist() == [0, 1]
+    assert reals.of(Column(DOUBLE, np.array([-np.nan]))).tolist() == [0]
 
 
 def level() -> Level:
@@ -185,6 +187,11 @@ def test_buckets_of_a_granularity() -> None:
         lambda key: 0,
     )
     assert again.store(["g"]) == stored
+    nan = [[(float("nan"),), [number, number]] for number in (1, 2)]
+    old, space = level(), KeySpace()
+    old.load([(0, nan)], space.id_of)
+    assert [state for _, state in old.store(space.keys)[0][1]] == [[1, 1], [2, 2]]
+    assert space.find(java.key((float("nan"),))) == 0
     with pytest.raises(ValueError, match="twice"):
         level().load([(0, [(("g",), [0, 1]), (("g",), [0, 1])])], lambda key: 0)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lockstep.columns.column import from_values
+from lockstep.columns.column import Column, from_values
 from lockstep.columns.held import HeldRows
 from lockstep.columns.keys import KeySpace, combined, group_names, partition_names, value_names
 from lockstep.columns.pool import StringPool
@@ -35,9 +35,12 @@ def test_names_of_groups() -> None:
 
 
 def test_names_of_values_and_partitions() -> None:
-    """`==` compares values; partitions compare texts, as Java writes them."""
+    """`==` compares values, but every NaN is one; partitions compare texts, as Java writes them."""
     codes, keys = value_names(from_values(DOUBLE, [1.0, None]))
     assert [keys[code] for code in codes] == [1.0, None]
+    space, nan = KeySpace(), np.array([np.nan, -np.nan])
+    for column in (Column(DOUBLE, nan), Column(DOUBLE, nan.copy())):
+        assert space.assign(*value_names(column)).tolist() == [0, 0]
     codes, keys = partition_names(from_values(DOUBLE, [1.0, 1e10, None]))
     assert [keys[code] for code in codes] == ["1.0", "1.0E10", None]
 

@@ -92,3 +92,17 @@ def test_other_values_print_plainly() -> None:
         "5",
         "x",
     ]
+
+
+def test_every_nan_is_one_key() -> None:
+    """Also within a tuple; everything else is its own key."""
+    assert len({java.key(math.nan), java.key(float("nan")), java.key(1.0), java.key("NaN")}) == 3
+    assert java.key((float("nan"), ("a", None))) == java.key((float("nan"), ("a", None)))
+    assert java.key((1, "a")) == (1, "a")
+
+
+def test_nan_is_sorted_behind_all_numbers() -> None:
+    """And stays where it was beside another one."""
+    values = [(math.nan, "a"), (2.0, "b"), (float("nan"), "c"), (math.inf, "d")]
+    ordered = sorted(values, key=lambda pair: java.rank(pair[0]))
+    assert [name for _, name in ordered] == ["b", "d", "a", "c"]

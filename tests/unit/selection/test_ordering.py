@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from lockstep.columns.column import Column, Unfit, from_values
+from lockstep.columns.column import Column, from_values
 from lockstep.columns.flow import CURRENT, EXPIRED
 from lockstep.columns.frame import Rows
 from lockstep.events import AttributeType
@@ -65,12 +64,15 @@ def test_nothing_asked() -> None:
 
 
 def test_ranks() -> None:
-    """Zeros are equal; strings go by their characters; NaN has no place."""
+    """Zeros are equal; strings go by their characters; NaN stands behind numbers, before null."""
     assert ranks_of(from_values(DOUBLE, [0.0, -0.0, -1.0]), descending=False).tolist() == [1, 1, 0]
     texts = from_values(STRING, ["ä", "b", "B"])
     ranks = ranks_of(texts, descending=False)
     assert np.argsort(ranks).tolist() == [2, 1, 0]
-    with pytest.raises(Unfit, match="NaN"):
-        ranks_of(Column(AttributeType.DOUBLE, np.array([np.nan, 1.0])), descending=True)
+    reals = np.array([np.nan, 1.0, 0.0, np.inf, -np.nan])
+    column = Column(AttributeType.DOUBLE, reals, np.array([False, False, True, False, False]))
+    up, down = (ranks_of(column, descending=falls) for falls in (False, True))
+    assert np.argsort(up, kind="stable").tolist() == [1, 3, 0, 4, 2]
+    assert np.argsort(down, kind="stable").tolist() == [0, 4, 3, 1, 2]
     hidden = Column(AttributeType.DOUBLE, np.array([np.nan, 1.0]), np.array([True, False]))
     assert np.argsort(ranks_of(hidden, descending=True)).tolist() == [1, 0]

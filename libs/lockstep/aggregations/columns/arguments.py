@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.aggregations.columns import kernel as buckets
-from lockstep.aggregations.columns.bases import Base, Count, Distinct, Latest, Number, refuse_nan
+from lockstep.aggregations.columns.bases import Base, Count, Distinct, Latest, Number
 from lockstep.aggregations.meaning.columns import Kind
 from lockstep.aggregators.accumulators import numbers
 from lockstep.columns.column import Column
@@ -51,17 +51,14 @@ class Argument:
         return np.int64 if self._type in _WHOLE else np.float64
 
     def of(self, column: Column) -> Any:
-        """The values as `Base.fold` takes them; Unfit for a NaN among different values."""
+        """The values as `Base.fold` takes them."""
         match self.kind:
             case Kind.COUNT:
                 return None
             case Kind.LATEST:
                 return column
             case Kind.DISTINCT:
-                codes, keys = value_names(column)
-                if column.values.dtype.kind == "f":
-                    refuse_nan(keys)
-                return self._space.assign(codes, keys)
+                return self._space.assign(*value_names(column))
         return numbers(column, self._dtype)
 
     def settle(self, bases: Sequence[Base]) -> None:

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from lockstep.aggregations.columns import kernel as buckets
 from lockstep.aggregations.columns.pair_ids import PairIds
 from lockstep.aggregators.accumulators import grown
-from lockstep.columns.column import DTYPES, Array, Column, Mask, Strings, Unfit, concat, from_values
+from lockstep.columns.column import DTYPES, Array, Column, Mask, Strings, concat, from_values
 from lockstep.columns.keys import KeySpace
 from lockstep.columns.pool import StringPool
 from lockstep.events import AttributeType
+from lockstep.plan import java
 
 Longs = npt.NDArray[np.int64]
 NO_LONGS = np.zeros(0, np.int64)
@@ -199,8 +200,8 @@ class Distinct:
     def load(self, values: Sequence[Any]) -> None:
         self.reserve(len(values))
         number = self._space.id_of
+        values = [set(map(java.key, each)) for each in values]
         slots = np.repeat(np.arange(len(values)), [len(each) for each in values])
-        refuse_nan(value for each in values for value in each)
         self._pairs.claim(slots, [number(value) for each in values for value in each])
         self._sizes[: len(values)] = [len(each) for each in values]
 
@@ -289,9 +290,3 @@ def _kept(values: Array, kept: Longs) -> Array:
     found = np.zeros(len(values), values.dtype)
     found[: len(kept)] = values[kept]
     return found
-
-
-def refuse_nan(values: Any) -> None:
-    """Unfit for a NaN, which is equal to no other."""
-    if any(value != value for value in values):
-        raise Unfit("a NaN among the values of distinctCount")

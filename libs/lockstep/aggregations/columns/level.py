@@ -12,6 +12,7 @@ from lockstep.aggregations.columns.arguments import Argument
 from lockstep.aggregations.columns.bases import NO_LONGS, Feed, Longs
 from lockstep.aggregations.columns.pair_ids import PairIds
 from lockstep.aggregations.columns.slot_index import SlotIndex
+from lockstep.aggregations.meaning.buckets import by_group
 from lockstep.aggregations.meaning.calendar import Bucketing
 from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Unfit
@@ -178,10 +179,11 @@ class Level:
 
     def load(self, saved: Any, group_id: Callable[[Any], int]) -> None:
         """Takes over what `store` gave; `group_id` numbers the groups."""
-        starts = [start for start, groups in saved for _ in groups]
-        rows = [row for _, groups in saved for row in groups]
-        self.pairs.claim(starts, [group_id(tuple(group)) for group, _ in rows])
-        if len(self.pairs) != len(rows):
+        found = [(start, by_group(groups)) for start, groups in saved]
+        starts = [start for start, groups in found for _ in groups]
+        rows = [row for _, groups in found for row in groups.items()]
+        self.pairs.claim(starts, [group_id(group) for group, _ in rows])
+        if len(self.pairs) != sum(len(groups) for _, groups in saved):
             raise ValueError("a bucket has a group twice")
         self._reserve()
         self._known = len(rows)

@@ -68,7 +68,7 @@ class Incoming:
         return times
 
     def groups(self, frame: Frame) -> Longs:
-        """The group of each event. Unfit for NaN, which is a group of its own each time."""
+        """The group of each event."""
         if not self._groups:
             number = self.space.id_of(())
             return np.full(len(frame), number, np.int64)
@@ -76,14 +76,15 @@ class Incoming:
         return self.space.assign(*combined(names))
 
     def known(self, columns: Sequence[Column]) -> Longs:
-        """The groups whose keys rows have; -1 where there is none, or a null."""
+        """The groups whose keys rows have; -1 where there is none, or a null or NaN."""
         names = [value_names(column) for column in columns]
         codes, keys = combined(names)
         table = np.array([self._find(key) for key in keys], np.int64)
         return table[codes] if len(table) else NO_LONGS
 
     def _find(self, key: tuple[Any, ...]) -> int:
-        return -1 if None in key else self.space.find(key)
+        equals_nothing = any(value is None or value != value for value in key)
+        return -1 if equals_nothing else self.space.find(key)
 
     def values(self, frame: Frame) -> list[Any]:
         """The arguments of the base values."""
@@ -108,8 +109,6 @@ class Incoming:
 def _group_names(column: Column) -> tuple[Any, list[Any]]:
     """Keys as the reference's groups have them: a null counts as the text `null`."""
     codes, keys = value_names(column)
-    if column.values.dtype.kind == "f" and any(key != key for key in keys):
-        raise Unfit("a NaN among the groups of an aggregation")
     if keys and keys[-1] is None:
         keys = [*keys[:-1], "null"]
     return codes, keys

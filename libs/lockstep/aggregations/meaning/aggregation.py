@@ -18,6 +18,7 @@ from lockstep.aggregators.rows import compile_row
 from lockstep.events import Attribute, StreamSchema
 from lockstep.operators.contract import CURRENT, Context, Emit, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
+from lockstep.plan import java
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.ast import Granularity
 from lockstep.siddhiql.checked import CheckedAggregation
@@ -164,11 +165,11 @@ def _event_time(
 def _group_of(
     group_by: tuple[ast.Variable, ...], checked: CheckedAggregation, context: Context
 ) -> Callable[[StreamEvent], Group]:
-    """The group's key; a null counts as the text `null` (semantics 5)."""
+    """The group's key; a null counts as the text `null`, and NaN is one value (semantics 5)."""
     if not group_by:
         return lambda event: ()
     values = compile_row(group_by, checked.scope, context).function
-    return lambda event: tuple("null" if v is None else v for v in values(event, []))
+    return lambda event: java.key(tuple("null" if v is None else v for v in values(event, [])))
 
 
 def _group_places(

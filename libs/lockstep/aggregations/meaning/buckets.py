@@ -8,6 +8,7 @@ from typing import Any
 
 from lockstep.aggregations.meaning.columns import State
 from lockstep.operators.contract import PlainState
+from lockstep.plan import java
 
 Group = tuple[Any, ...]
 
@@ -72,10 +73,21 @@ class Buckets:
     def restore(self, state: PlainState) -> None:
         self._starts = [start for start, _ in state]
         self._groups = {
-            start: {group: _copied(saved) for group, saved in groups} for start, groups in state
+            start: {group: _copied(saved) for group, saved in by_group(groups).items()}
+            for start, groups in state
         }
 
 
+def by_group(saved: Iterable[tuple[Any, State]]) -> dict[Group, State]:
+    """The saved groups of a bucket by key. States from before NaN was one key may have several of
+    it: new events go into the first, and the others stay what they are."""
+    found: dict[Group, State] = {}
+    for group, state in saved:
+        key = java.key(tuple(group))
+        found[tuple(group) if key in found else key] = state
+    return found
+
+
 def _copied(state: State) -> State:
-    """A state that shares no set with the original."""
-    return [set(value) if isinstance(value, set) else value for value in state]
+    """A state that shares no set with the original; in a set NaN is one value."""
+    return [set(map(java.key, value)) if isinstance(value, set) else value for value in state]

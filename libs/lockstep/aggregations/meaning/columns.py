@@ -49,8 +49,8 @@ def _greatest(so_far: Any, value: Any) -> Any:
 
 def _distinct(so_far: Any, value: Any) -> Any:
     if so_far is None:
-        return {value}
-    so_far.add(value)
+        return {java.key(value)}
+    so_far.add(java.key(value))
     return so_far
 
 

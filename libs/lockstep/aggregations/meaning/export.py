@@ -14,6 +14,7 @@ from lockstep.aggregations.meaning.buckets import Buckets, Group
 from lockstep.aggregations.meaning.columns import Columns, State
 from lockstep.events import AttributeType, Operation, StreamSchema
 from lockstep.operators.contract import PlainState
+from lockstep.plan import java
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.bucket_columns import BUCKET, EVENT_TIMES, SHARD, base_columns
 from lockstep.siddhiql.checked import CheckedAggregation
@@ -135,5 +136,6 @@ class BucketExport:
 
     def restore(self, state: PlainState) -> None:
         self._changed = {
-            start_ms: dict.fromkeys(tuple(group) for group in groups) for start_ms, groups in state
+            start_ms: dict.fromkeys(java.key(tuple(group)) for group in groups)
+            for start_ms, groups in state
         }

@@ -10,6 +10,7 @@ from typing import Any
 from lockstep.aggregators.contract import Contents
 from lockstep.functions.map.meaning import entries_of
 from lockstep.operators.contract import PlainState
+from lockstep.plan import java
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.signatures import OBJECT, aggregator, gives
 
@@ -25,11 +26,13 @@ class _Entries(Contents):
 
     def put(self, key: Any, value: Any) -> None:
         """One more holder; its value overwrites."""
+        key = java.key(key)
         self.inside[key] = value
         self.counts[key] = self.counts.get(key, 0) + 1
 
     def drop(self, key: Any) -> None:
         """One holder less; the key goes with the last one."""
+        key = java.key(key)
         left = self.counts.get(key, 0) - 1
         if left > 0:
             self.counts[key] = left
@@ -47,8 +50,8 @@ class _Entries(Contents):
         return [(key, value, self.counts[key]) for key, value in self.inside.items()]
 
     def restore(self, state: PlainState) -> None:
-        self.inside = {key: value for key, value, _ in state}
-        self.counts = {key: count for key, _, count in state}
+        self.inside = {java.key(key): value for key, value, _ in state}
+        self.counts = {java.key(key): count for key, _, count in state}
 
 
 class MapCollect(_Entries):

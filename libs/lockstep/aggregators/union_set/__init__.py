@@ -8,6 +8,7 @@ from typing import Any
 from lockstep.aggregators.contract import Copies
 from lockstep.operators.errors import EventError
 from lockstep.operators.limits import check_group
+from lockstep.plan import java
 from lockstep.siddhiql.catalogue import Parameter
 from lockstep.siddhiql.catalogue.signatures import OBJECT, aggregator, gives
 
@@ -35,7 +36,7 @@ def _members(members: Any) -> Iterable[Any]:
         return ()
     if not isinstance(members, (set, frozenset)):
         raise EventError(f"unionSet wants a set, not a {type(members).__name__}")
-    return members
+    return map(java.key, members)
 
 
 EXTENSIONS = (

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
+from lockstep.plan import java
 from lockstep.stream_functions.call import Buffering, StreamCall, StreamFunctionFactory
 
 _STALE_MAX: Final = 1_000
@@ -33,7 +34,7 @@ class Deduplicate(Buffering):
             self.emit(out)
 
     def _passes(self, event: StreamEvent) -> bool:
-        key = self._key_of(event)
+        key = java.key(self._key_of(event))
         if key is None:
             raise EventError("unique:deduplicate takes no null key")
         now_ms = event.timestamp_ms
@@ -62,7 +63,7 @@ class Deduplicate(Buffering):
         return list(self._passed.items())
 
     def restore(self, state: PlainState) -> None:
-        self._passed = dict(state)
+        self._passed = {java.key(key): passed_ms for key, passed_ms in state}
         self._sort()
 
 

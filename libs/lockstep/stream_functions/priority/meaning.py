@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from lockstep.events import AttributeType
 from lockstep.operators.contract import CURRENT, EXPIRED, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
+from lockstep.plan import java
 from lockstep.plan.java import INT_MAX, LONG_MAX
 from lockstep.stream_functions.call import Buffering, StreamCall, StreamFunctionFactory
 
@@ -37,7 +38,7 @@ class Priorities(Buffering):
         out: list[StreamEvent] = []
         for event in chunk:
             if event.kind == CURRENT:
-                key = self._key_of(event)
+                key = java.key(self._key_of(event))
                 out.append(_with(event, event.timestamp_ms, key, self._taken(key, event)))
             elif event.kind == EXPIRED:
                 out.append(event.as_kind(EXPIRED, event.timestamp_ms))
@@ -84,7 +85,7 @@ class Priorities(Buffering):
         return [(key, *held) for key, held in self._held.items()]
 
     def restore(self, state: PlainState) -> None:
-        self._held = {key: _Held(*held) for key, *held in state}
+        self._held = {java.key(key): _Held(*held) for key, *held in state}
 
 
 def _with(event: StreamEvent, timestamp_ms: int, key: Any, priority: int) -> StreamEvent:

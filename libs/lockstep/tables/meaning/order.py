@@ -30,7 +30,7 @@ def _utf16_units(text: str) -> list[int]:
 def key_hash(values: tuple[Any, ...]) -> int:
     """The spread hash of a primary key: of the value itself, or of the joined texts of several."""
     if len(values) > 1:
-        hashed = text_hash("".join(f"{java.text(value)}:-:" for value in values))
+        hashed = text_hash("".join(f"{_key_text(value)}:-:" for value in values))
     elif isinstance(values[0], bool):
         hashed = 1231 if values[0] else 1237
     elif values[0] is None:
@@ -38,6 +38,11 @@ def key_hash(values: tuple[Any, ...]) -> int:
     else:
         hashed = text_hash(java.text(values[0]))
     return hashed ^ (hashed >> 16)
+
+
+def _key_text(value: Any) -> str:
+    """Both zeros are one key, so they are in one place."""
+    return java.text(value + 0.0 if isinstance(value, float) else value)
 
 
 def bucket_mask(peak_rows: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from lockstep.events import StreamSchema
 from lockstep.operators.contract import PlainState
+from lockstep.plan import java
 from lockstep.tables.meaning.hash_index import HashIndex, Row
 from lockstep.tables.meaning.order import bucket_mask, key_hash
 
@@ -46,9 +47,7 @@ class RowStore:
 
     def key(self, data: tuple[Any, ...]) -> Key:
         """The primary key of a row; in a combined key a null counts as the text `null`."""
-        if len(self.primary) == 1:
-            return (data[self.primary[0]],)
-        return tuple("null" if data[i] is None else data[i] for i in self.primary)
+        return primary_key(data, self.primary)
 
     def has_key(self, key: Key) -> bool:
         """Whether a row has this primary key."""
@@ -99,7 +98,7 @@ class RowStore:
         """Map order: by value for one numeric key, else by bucket, then by arrival."""
         if self.is_sorted:
             position = self.primary[0]
-            return sorted(rows, key=lambda row: row.data[position])
+            return sorted(rows, key=lambda row: java.rank(row.data[position]))
         mask, hashes = bucket_mask(self._peak_rows), self._hashes
         rows = list(rows)
         for row in rows:
@@ -162,9 +161,27 @@ class RowStore:
         self._rows, self._by_key, self._hashes, self._order = {}, {}, {}, None
         self._indexes = {key: HashIndex(key, ()) for key in self._indexes}
         self._next_number = 0
-        for timestamp_ms, data in rows:
+        for timestamp_ms, data in one_row_per_key(rows, self.primary):
             self.add(timestamp_ms, data)
         self._peak_rows = peak_rows
+
+
+def primary_key(data: tuple[Any, ...], primary: tuple[int, ...]) -> Key:
+    """The values of a key; every NaN is the same."""
+    if len(primary) == 1:
+        return (java.key(data[primary[0]]),)
+    return tuple("null" if data[i] is None else java.key(data[i]) for i in primary)
+
+
+def one_row_per_key(rows: PlainState, primary: tuple[int, ...]) -> PlainState:
+    """The saved rows. States from before NaN was one key may have several of it: the first stays,
+    as where a key is taken."""
+    if not any(data[i] != data[i] for _, data in rows for i in primary):
+        return rows
+    found: dict[Key, Any] = {}
+    for row in rows:
+        found.setdefault(primary_key(row[1], primary), row)
+    return list(found.values())
 
 
 @contextmanager

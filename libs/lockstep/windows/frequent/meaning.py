@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
+from lockstep.plan import java
 from lockstep.windows.chunks import WindowBase
 from lockstep.windows.registry import WindowCall
 
@@ -14,8 +15,8 @@ def key_of(call: WindowCall, first: int) -> Callable[[StreamEvent], Any]:
     """The values of the named attributes; of all attributes when none is named."""
     attributes = [call.attribute(index) for index in range(first, len(call))]
     if not attributes:
-        return lambda event: event.data
-    return lambda event: tuple(event.data[attribute] for attribute in attributes)
+        return lambda event: java.key(event.data)
+    return lambda event: java.key(tuple(event.data[attribute] for attribute in attributes))
 
 
 class FrequentWindow(WindowBase):
@@ -62,5 +63,5 @@ class FrequentWindow(WindowBase):
         return [(key, count, self._latest[key]) for key, count in self._counts.items()]
 
     def restore(self, state: PlainState) -> None:
-        self._counts = {key: count for key, count, _ in state}
-        self._latest = {key: event for key, _, event in state}
+        self._counts = {java.key(key): count for key, count, _ in state}
+        self._latest = {java.key(key): event for key, _, event in state}

@@ -8,6 +8,7 @@ from typing import Any
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
+from lockstep.plan import java
 from lockstep.windows.chunks import WindowBase
 from lockstep.windows.frequent.meaning import key_of
 from lockstep.windows.registry import WindowCall
@@ -69,5 +70,5 @@ class LossyFrequentWindow(WindowBase):
 
     def restore(self, state: PlainState) -> None:
         self._total, counted = state
-        self._counts = {key: (count, first) for key, count, first, _ in counted}
-        self._latest = {key: event for key, _, _, event in counted}
+        self._counts = {java.key(key): (count, first) for key, count, first, _ in counted}
+        self._latest = {java.key(key): event for key, _, _, event in counted}

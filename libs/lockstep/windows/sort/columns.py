@@ -53,7 +53,8 @@ class SortWindow(Chained):
         self._ordered = grown(self._ordered, realms)
 
     def _rank(self, places: Longs, columns: Sequence[Column]) -> None:
-        """Writes what is compared of rows. Unfit for NaN, which no order has a place for."""
+        """Writes what is compared of rows. Unfit for NaN, which is rare: the reference has a
+        place for it."""
         capacity = len(self.held.times)
         self._ranks.reserve(capacity * self._width)
         self._older.reserve(capacity)

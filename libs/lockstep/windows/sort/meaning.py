@@ -35,12 +35,13 @@ class SortWindow(HoldingWindow):
         def compare(left: StreamEvent, right: StreamEvent) -> int:
             for attribute, direction in keys:
                 one, other = left.data[attribute], right.data[attribute]
-                if one == other:
+                if one == other or (one != one and other != other):
                     continue
                 if one is None or other is None:
                     # As in `order by`, nulls come last in either direction: they leave first.
                     return 1 if one is None else -1
-                return direction if one > other else -direction
+                # NaN is greater than all numbers, as in `order by`.
+                return direction if one > other or one != one else -direction
             return 0
 
         self._sort_key: Any = cmp_to_key(compare)
