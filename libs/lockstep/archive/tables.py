@@ -62,7 +62,7 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 HOUR_MS: Final = 3_600_000
 _CONNECT_S: Final = 5.0
 _REQUEST_S: Final = 30.0
-_UNREADABLE: Final = (DeltaError, OSError, pa.ArrowException)
+UNREADABLE: Final = (DeltaError, OSError, pa.ArrowException)
 """What a store that is away and a table that is broken raise."""
 LONGEST_NAME_BYTES: Final = 255
 """Of a folder, on the file systems of Linux."""
@@ -88,7 +88,7 @@ def _told(address: str) -> Iterator[None]:
         raise UnavailableError(
             f"the archive does not take it: {one_line(error)}", where=address
         ) from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise UnavailableError(
             f"the archive is away: {one_line(error)}", where=address,
             hint="archive.folder has to be there, writable and with room, its files whole",
