@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from lockstep.clock import SeededRandomness
+from lockstep.events import LockstepError
 from lockstep.frame import Context, Process, Service, World
 from lockstep.settings import Settings, load_settings
 from lockstep_services.coordinator.wiring import wire as coordinator
@@ -128,7 +129,7 @@ class SimNode:
             )
         )
         self.parts: Service = self.process.add(self.service, self._wire(around))
-        self.started = self._spawn(self.process.start())
+        self.started = self._spawn(self._start())
 
     @property
     def door(self) -> SimDoor:
@@ -141,6 +142,14 @@ class SimNode:
     def lives(self) -> bool:
         """Not crashed and not stopped."""
         return not self.host.dead
+
+    async def _start(self) -> None:
+        """What cannot start stops in good order."""
+        try:
+            await self.process.start()
+        except LockstepError:
+            await self.process.stop()
+            raise
 
     def stop(self) -> Any:
         """In good order; a task."""

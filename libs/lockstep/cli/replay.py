@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -33,6 +34,8 @@ SHOWN_REASONS: Final = 20
 _TYPES: Final = {"string": pa.string(), "bool": pa.bool_()}
 """What a value may look like something else for. Numbers are what they look like: a file may have
 1.0 for a whole number, as tables with gaps are written, and the receiver takes it for one."""
+_WHOLE_TYPES: Final = ("int", "long")
+_OBJECT_BEGINS: Final = re.compile(r"\{")
 _WRITTEN_TIMES: Final = (
     pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"),
 )  # fmt: skip
@@ -50,13 +53,15 @@ class ReplayFile:
     """A file's rows in time order; `times` in epoch ms, or None when no time column was named.
 
     `fingerprint` is part of the batches' idempotency keys: sending the same file again in the same
-    way adds nothing within the receiver's deduplication window.
+    way adds nothing within the receiver's deduplication window. `written`: columns whose numbers
+    are kept as the file has them.
     """
 
     table: pa.Table
     times: pa.ChunkedArray | None
     fingerprint: str
     time_column: str | None = None
+    written: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -67,19 +72,21 @@ class ReplayFile:
     def open(cls, path: Path, time_column: str | None, columns: Columns = ()) -> Self:
         """Reads CSV, NDJSON or Parquet by its ending; raises ReplayFileError. `columns`: of the
         stream. Values of its attributes are read as these types, all others as they look."""
-        table = _read(path, {name: _TYPES[kind] for name, kind in columns if kind in _TYPES})
+        looks = _read(path, {name: _TYPES[kind] for name, kind in columns if kind in _TYPES})
+        whole = [name for name, kind in columns if kind in _WHOLE_TYPES]
+        table, written = _as_written(path, looks, whole)
         fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
         if time_column is None:
-            return cls(table, None, fingerprint)
+            return cls(table, None, fingerprint, written=written)
         if time_column not in table.column_names:
             raise ReplayFileError(
                 f"no column {time_column!r}",
                 where=str(path),
                 hint=f"columns are {', '.join(table.column_names)}",
             )
-        times = _epoch_ms(table[time_column], path)
+        times = _epoch_ms(looks[time_column], path)
         order = pc.sort_indices(times)
-        return cls(table.take(order), times.take(order), fingerprint, time_column)
+        return cls(table.take(order), times.take(order), fingerprint, time_column, written)
 
     def key(self, stream: str, size: int, start: int) -> str:
         """Of the batch that begins at a row. The receiver keys an app's log by it alone, so it
@@ -92,6 +99,8 @@ class ReplayFile:
         `size` rows each."""
         for start in range(0, self.rows, size):
             rows = self.table.slice(start, size).to_pylist()
+            for row in rows:
+                row.update({name: _number(row[name]) for name in self.written})
             first = 0
             if self.times is not None:
                 times = self.times.slice(start, size).to_pylist()
@@ -154,6 +163,60 @@ def _read_json(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     return pa_json.read_json(path, parse_options=options)
 
 
+def _as_written(
+    path: Path, looks: pa.Table, names: Sequence[str]
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """Numbers as text where whole ones look like doubles, as one with a point makes them look: a
+    double would round the long ones. And the columns where that is so."""
+    found = tuple(
+        name
+        for name in names
+        if looks.column_names.count(name) == 1 and pa.types.is_floating(looks[name].type)
+    )
+    ending = path.suffix.lower()
+    if not found or ending == ".parquet":  # which has doubles where they look like that
+        return looks, ()
+    if ending == ".csv":
+        options = pa_csv.ConvertOptions(
+            include_columns=found, column_types=dict.fromkeys(found, pa.string()),
+            strings_can_be_null=True,
+        )  # fmt: skip
+        texts = pa_csv.read_csv(path, convert_options=options)
+    else:
+        texts = _json_numbers(path, found)
+    table = looks
+    for name in found:
+        table = table.set_column(table.column_names.index(name), name, texts[name])
+    return table, found
+
+
+def _json_numbers(path: Path, names: Sequence[str]) -> pa.Table:
+    """Those columns, as text."""
+    decoder, at = json.JSONDecoder(strict=False), 0
+    columns: dict[str, list[str | None]] = {name: [] for name in names}
+    try:
+        text = path.read_text("utf-8")
+        while (begins := _OBJECT_BEGINS.search(text, at)) is not None:
+            row, at = decoder.raw_decode(text, begins.start())
+            for name, values in columns.items():
+                value = row.get(name)
+                values.append(None if value is None else str(value))
+    except ValueError as error:
+        raise ReplayFileError(str(error), where=str(path)) from error
+    return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+
+
+def _number(text: str | None) -> float | None:
+    """Exactly what is written, if it is whole."""
+    if text is None:
+        return None
+    whole, _, fraction = text.partition(".")
+    try:
+        return float(text) if fraction.strip("0") else int(whole)
+    except ValueError:  # with an exponent, or with nothing in front of the point
+        return float(text)
+
+
 def _text_checked(table: pa.Table, path: Path) -> pa.Table:
     """ReplayFileError for what is not UTF-8: a column of a CSV is taken for bytes then."""
     if any(pa.types.is_binary(kind) for kind in table.schema.types):
@@ -172,9 +235,9 @@ def _epoch_ms(column: pa.ChunkedArray, path: Path) -> pa.ChunkedArray:
         column = _read_times(column, path)
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("ms", tz=column.type.tz), safe=False).cast(pa.int64())
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.int64())
     try:
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            return column.cast(pa.int64())
         return pc.cast(column, pa.timestamp("ms")).cast(pa.int64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _no_times(path) from error

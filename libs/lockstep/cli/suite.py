@@ -16,7 +16,7 @@ from typing import Any
 from lockstep.cli.addresses import Addresses
 from lockstep.embedded import ALL_SERVERS, EmbeddedServers, ServerName, prepare_spark_environment
 from lockstep.events import LockstepError
-from lockstep.frame import Running, Wire, cancelled, run_together
+from lockstep.frame import Running, Wire, run_together
 from lockstep.settings import Settings, load_settings
 from lockstep.telemetry import LogTail
 
@@ -132,9 +132,6 @@ async def _services(
     finally:
         stop.set()
         try:
-            if ready.done():
-                await task
-            else:  # they may wait for a server that does not come: there is nothing to drain
-                await cancelled([task])
+            await task
         finally:
             quiet.close()

@@ -8,7 +8,7 @@ from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together, tail_of
 from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
 from lockstep.frame.problems import Problem
-from lockstep.frame.tasks import Tasks, cancelled, run_side_by_side, run_until
+from lockstep.frame.tasks import Tasks, run_side_by_side, run_until
 from lockstep.frame.world import World, open_world
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "ThreadOffload",
     "Wire",
     "World",
-    "cancelled",
     "open_world",
     "run_service",
     "run_side_by_side",

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from typing import Any, TypeVar
 
 import stamina
 
@@ -32,7 +33,7 @@ from lockstep.frame.loop import run
 from lockstep.frame.offload import Offload, ThreadOffload
 from lockstep.frame.openid import provider_of
 from lockstep.frame.process_usage import ProcessUsage
-from lockstep.frame.tasks import Tasks
+from lockstep.frame.tasks import Tasks, cancelled
 from lockstep.frame.waiting import once_there
 from lockstep.frame.web import Door
 from lockstep.frame.world import World, open_world
@@ -53,6 +54,8 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_SETTINGS = 2
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ async def run_together(
 ) -> None:
     """Runs services in this process behind one door until `stop` is set; then drains and stops.
 
+    While they start, too: the start ends where it is, and what has started stops in good order.
     They share one connection to each server and one node name. Logging is the caller's, who passes
     the `tail` that keeps the last lines.
     """
@@ -119,11 +123,11 @@ async def run_together(
     try:
         meter = FootprintMeter(clock, ThreadOffload("footprint"))
         process = Process(settings, world, clock, randomness, meter=meter, tail=tail)
-        for name, wire in services:
-            process.add(name, wire)
-        await process.start()
         try:
-            if on_ready is not None:
+            for name, wire in services:
+                process.add(name, wire)
+            await _unless(stop, process.start())
+            if on_ready is not None and not stop.is_set():
                 on_ready(process.running)
             await _first_of(stop.wait(), process.gave_up.wait())
         finally:
@@ -254,7 +258,8 @@ class Process:
         )  # fmt: skip
 
     async def start(self) -> None:
-        """Opens the door and starts the services in order."""
+        """Opens the door and starts the services in order; `stop` ends also what this could not, or
+        what was cancelled."""
         await self._accounts.begin()
         await self._door.open()
         self._log.info("listening", url=self._door.url)
@@ -266,17 +271,13 @@ class Process:
             self._tasks.supervise("footprint", self._meter.run)
         self._tasks.supervise("holders", self._holders.run)
         self._tasks.supervise("leases", self._leases.run)
-        try:
-            for name, service in self._services:
-                self._started.append((name, service))
-                await once_there(
-                    f"a server that the {name} needs",
-                    partial(self._begin, name, service),
-                    self._clock,
-                )
-        except BaseException:
-            await self.stop()
-            raise
+        for name, service in self._services:
+            self._started.append((name, service))
+            await once_there(
+                f"a server that the {name} needs",
+                partial(self._begin, name, service),
+                self._clock,
+            )
         self._readiness.open()
         for name, _ in self._services:
             self._metrics.set("lockstep_build_info", 1, service=name, version=version("lockstep"))
@@ -361,14 +362,14 @@ async def _first_of(*waits: Coroutine[None, None, object]) -> None:
             task.cancel()
 
 
-async def _unless(stop: asyncio.Event, opening: Coroutine[None, None, World]) -> World | None:
-    """The opened world, or None when asked to stop while its servers could not be reached yet."""
-    opened = asyncio.ensure_future(opening)
-    asked = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({opened, asked}, return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
-    if opened.done():
-        return await opened
-    opened.cancel()
-    await asyncio.wait({opened})
-    return None
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """What the work gives; None when asked to stop before it was done: it has ended then."""
+    doing, asked = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({doing, asked}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        asked.cancel()
+        await cancelled([doing])
+    if doing.cancelled() or (stop.is_set() and doing.exception() is not None):
+        return None
+    return doing.result()

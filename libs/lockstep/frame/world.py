@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from lockstep.bus import Bus
@@ -39,7 +40,8 @@ async def open_world(
 ) -> World:
     """Connects to everything; a server that is away is waited for, for a minute.
 
-    `name` shows up at the servers. Raises UnavailableError when the time is up.
+    `name` shows up at the servers. Raises UnavailableError when the time is up. What was open by
+    then, or when it is cancelled, is closed.
     """
     cluster, strangers = settings.cluster, Strangers(clock)
     proofs = Proofs(
@@ -48,10 +50,13 @@ async def open_world(
         cluster.proof_max_age_ms,
         hears_unproven=cluster.accept_unproven,
     )
-    opened = await once_there(
-        "bus", lambda: open_bus(settings, clock, randomness, name=name), clock
-    )
-    bus = proven(opened, proofs, strangers)
-    leases = open_leases(settings.leader, clock, randomness)
-    store = await once_there("store", lambda: open_store(settings), clock)
-    return World(bus, leases, store, strangers)
+    async with contextlib.AsyncExitStack() as opened:
+        connected = await once_there(
+            "bus", lambda: open_bus(settings, clock, randomness, name=name), clock
+        )
+        opened.push_async_callback(connected.close)
+        leases = open_leases(settings.leader, clock, randomness)
+        opened.push_async_callback(leases.close)
+        store = await once_there("store", lambda: open_store(settings), clock)
+        opened.pop_all()
+    return World(proven(connected, proofs, strangers), leases, store, strangers)

@@ -173,6 +173,7 @@ class Cluster:
         try:
             await process.start()
         except LockstepError:
+            await process.stop()
             await world.close()
             raise
         node = self.nodes[name] = Node(name, process, world, leases)

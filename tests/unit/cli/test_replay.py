@@ -71,6 +71,38 @@ def test_a_whole_number_may_be_written_with_a_point(tmp_path: Path, name: str) -
 @pytest.mark.parametrize(
     ("name", "content"),
     [
+        ("f.csv", "x,n,at\na,9007199254740993,3000.0\nb,1.0,1000\nc,,2000.0\nd,1e3,4e3\ne,1.5,5e3"),
+        (
+            "f.ndjson",
+            '{"x": "a", "n": 9007199254740993, "at": 3000.0}\n{"x": "b", "n": 1.0, "at": 1000}\n'
+            '\n{"x": "c", "at": 2e3} {"x": "d",\n"n": 1e3, "at": 4e3}\n'
+            '{"n": 1.5, "at": 5000, "x": "e"}\n',
+        ),
+    ],
+)
+def test_long_numbers_are_not_rounded(tmp_path: Path, name: str, content: str) -> None:
+    """Because another one has a point; a time may have one, too."""
+    columns = [("x", "string"), ("n", "long"), ("at", "long")]
+    path = _written(tmp_path, name, content)
+    found = [
+        (row["x"], row["n"], row["at"], row["_timestamp"]) for row in _rows(path, "at", columns)
+    ]
+    assert found == [
+        ("b", 1, 1_000, 1_000), ("c", None, 2_000, 2_000), ("a", 2**53 + 1, 3_000, 3_000),
+        ("d", 1_000, 4_000, 4_000), ("e", 1.5, 5_000, 5_000),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("time", ["2000.5", "1e30"])
+def test_a_time_is_a_whole_number(tmp_path: Path, time: str) -> None:
+    """Of milliseconds."""
+    with pytest.raises(ReplayFileError, match="neither epoch milliseconds nor a timestamp"):
+        _rows(_written(tmp_path, "f.csv", f"n,x\n1,{time}\n"), "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
         ("f.csv", "phone\nM\xfcnchen\n"),
         ("f.csv", "other\nM\xfcnchen\n"),
         ("f.csv", "M\xfcnchen\n1\n"),

@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,7 +17,8 @@ from lockstep.cli.commands import run
 from lockstep.cli.stopping import until_signalled
 from lockstep.cli.suite import GIVEN_BY
 from lockstep.events import LockstepError
-from lockstep.frame import Running
+from lockstep.frame import Context, Running
+from lockstep.frame import tasks as frame_tasks
 from lockstep.frame.lifecycle import STOP_SIGNALS
 from lockstep.telemetry import LogTail
 from tests.unit.cli.conftest import Lockstep
@@ -106,23 +107,69 @@ async def test_services_that_end_end_the_command(
             await _run(tmp_path)
 
 
-@pytest.mark.usefixtures("without_servers")
-async def test_services_that_cannot_start_are_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A signal while they wait for a server that does not come ends the command."""
-    waiting = asyncio.Event()
+class Said:
+    """A service that says what it goes through; it takes its time to end."""
 
-    async def waits(*_: Any, **__: Any) -> None:
-        waiting.set()
+    needs: ClassVar = frozenset[str]()
+    said: ClassVar[list[str]] = []
+
+    def __init__(self, _: Context) -> None:
+        self.name = type(self).__name__.lower()
+
+    async def start(self) -> None:
+        """See Service."""
+        self.said.append(f"{self.name} started")
+
+    async def drain(self) -> None:
+        """See Service."""
+        await self._end("drained")
+
+    async def stop(self) -> None:
+        """See Service."""
+        await self._end("stopped")
+
+    async def _end(self, what: str) -> None:
+        for _ in range(100):  # turns of the loop, in any of which it might be cut off
+            await asyncio.sleep(0)
+        self.said.append(f"{self.name} {what}")
+
+
+class First(Said):
+    """Starts at once."""
+
+
+class Second(Said):
+    """Its start does not end."""
+
+    starting: ClassVar[asyncio.Event]
+
+    async def start(self) -> None:
+        """See Service."""
+        self.starting.set()
         await asyncio.Event().wait()
 
-    _served(monkeypatch, waits)
+
+@pytest.mark.usefixtures("without_servers")
+async def test_services_that_have_started_stop_in_order_when_another_cannot(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A signal while one waits for what does not come ends its start, and nothing else in its
+    midst; nothing goes on."""
+    for each in ("BUS", "LEADER", "STORE"):
+        monkeypatch.setenv(f"LOCKSTEP_{each}__KIND", "memory")
+    monkeypatch.setattr(suite, "service_wires", lambda: [("first", First), ("second", Second)])
+    monkeypatch.setattr(frame_tasks, "CANCEL_AGAIN_S", 0)
+    Said.said, Second.starting = [], asyncio.Event()
     async with asyncio.timeout(PATIENCE_S):
         running = asyncio.create_task(until_signalled(_run(tmp_path), lambda: None))
-        await waiting.wait()
+        await Second.starting.wait()
         os.kill(os.getpid(), signal.SIGTERM)
         await running
+    assert Said.said == [
+        "first started",
+        "second drained", "first drained", "second stopped", "first stopped",
+    ]  # fmt: skip
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 def test_apps_are_read_before_anything_starts(
