@@ -10,6 +10,7 @@ from lockstep.operators.contract import EXPIRED, Emit, StreamEvent, nowhere
 from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.selection.meaning import Torn, error_in, first_of
 from lockstep.stream_functions.call import Appending, Multiplying
+from lockstep.windows.taking import Taking
 
 
 class FilterBehind:
@@ -34,7 +35,7 @@ class FilterBehind:
                     kept.append(event)
             except PROCESSING_ERRORS as error:
                 failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
-        _pass_on(self.emit, kept, failed)
+        Taking(self.emit, failed).end(kept)
 
 
 def function_behind(link: Any, *, tells_leaving: bool) -> Any:
@@ -65,7 +66,7 @@ class _EachBehind:
                 made += self._link.made(event)
             except PROCESSING_ERRORS as error:
                 failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
-        _pass_on(self.emit, made, failed)
+        Taking(self.emit, failed).end(made)
 
 
 class _Passing:
@@ -88,14 +89,3 @@ class _Passing:
 
     def _out(self, chunk: list[StreamEvent]) -> None:
         self.emit(chunk if self._error is None else Torn(chunk, self._error))
-
-
-def _pass_on(emit: Emit, events: list[StreamEvent], failed: BaseException | None) -> None:
-    """Passes on what is left of a chunk. What it failed of is raised by the selector, or here if
-    nothing gets that far."""
-    if failed is None:
-        if events:
-            emit(events)
-        return
-    emit(Torn(events, failed))
-    raise failed

@@ -113,8 +113,11 @@ def close_by_time(
         if is_last:
             break
         key = keys[chunk]
-        if state[key, 1] == 0 and state[key, 2] == 0:
+        empty = state[key, 1] == 0 and state[key, 2] == 0
+        if empty:
             state[key, 0] = boundary_behind(state[key, 0], now[chunk], period, has_start, start)
+        # Something held without a timer: see the reference's window.
+        if empty or state[key, 3] == 0:
             number += 1
             state[key, 3] = number
             size = push(heap, size, state[key, 0], number, key)

@@ -5,6 +5,7 @@ aggregates.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from lockstep.aggregators.rows import compile_running_condition
@@ -17,13 +18,14 @@ from lockstep.operators.contract import (
     PlainState,
     StreamEvent,
 )
-from lockstep.operators.errors import EventError
+from lockstep.operators.errors import PROCESSING_ERRORS, EventError
 from lockstep.siddhiql import parse
 from lockstep.siddhiql.checking.expressions import condition
 from lockstep.siddhiql.checking.window_expressions import window_scope
 from lockstep.siddhiql.scope import Scope
 from lockstep.windows.chunks import WindowBase
 from lockstep.windows.registry import WindowCall
+from lockstep.windows.taking import Taking
 
 
 class RunningCondition:
@@ -55,6 +57,12 @@ class RunningCondition:
     def leave(self, event: StreamEvent) -> None:
         """An event went out."""
         self._feed(_seen(event, event, event, EXPIRED), self._aggregators)
+
+    def undo(self, event: StreamEvent) -> None:
+        """The newest event went out, whose coming in has failed, perhaps half way."""
+        # What failed as it came fails again here, behind what had taken it.
+        with suppress(*PROCESSING_ERRORS):
+            self.leave(event)
 
     def holds(self, first: StreamEvent, last: StreamEvent) -> bool:
         """Whether the condition is true of the events inside."""
@@ -92,6 +100,17 @@ class ConditionedWindow(WindowBase):
             return False
         self._condition = RunningCondition(text, self._scope, self.context)
         return True
+
+    def _holds(self, first: StreamEvent, newest: StreamEvent, taking: Taking) -> bool:
+        """Whether the condition is true of the events inside. Where it fails, this raises if it
+        fails of the newest one; otherwise the first is to go, or it would block the window."""
+        assert self._condition is not None
+        try:
+            return self._condition.holds(first, newest)
+        except PROCESSING_ERRORS as error:
+            self._condition.holds(newest, newest)
+            taking.fail(error)
+            return False
 
     def _saved_condition(self) -> PlainState:
         return None if self._condition is None else self._condition.snapshot()

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from lockstep.operators.contract import StreamEvent
 from lockstep.windows.chunks import HoldingWindow, batch_chunk
 from lockstep.windows.registry import WindowCall
+from lockstep.windows.taking import Taking
 
 
 class BatchWindow(HoldingWindow):
@@ -22,7 +23,8 @@ class BatchWindow(HoldingWindow):
         previous: Iterable[StreamEvent] = self._held
         self._held = deque(chunk)
         size = self._length or len(chunk)
-        now = self.context.now_ms()
+        now, taking = self.context.now_ms(), Taking(self.emit)
         for start in range(0, len(chunk), size):
-            self.emit(batch_chunk(previous, chunk[start : start + size], now))
+            taking.emit(batch_chunk(previous, chunk[start : start + size], now))
             previous = ()
+        taking.end()

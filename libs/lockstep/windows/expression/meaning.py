@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Iterable
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.windows.registry import WindowCall
 from lockstep.windows.running_condition import ConditionedWindow
+from lockstep.windows.taking import Taking
 
 
 class ExpressionWindow(ConditionedWindow):
@@ -24,31 +26,45 @@ class ExpressionWindow(ConditionedWindow):
     def process(self, chunk: list[StreamEvent]) -> None:
         now = self.context.now_ms()
         out: list[StreamEvent] = []
+        taking = Taking(self.emit)
         for event in chunk:
-            if self._text_of is not None and self._changes(self._text_of(event)):
-                self._judge_anew(now, out)
-            self._take(event, now, out)
-            out.append(event)
-        self.emit(out)
+            with taking:
+                if self._text_of is not None and self._changes(self._text_of(event)):
+                    self._judge_anew(taking, now, out)
+                self._take(event, taking, now, out)
+                out.append(event)
+        taking.end(out)
 
-    def _judge_anew(self, now: int, out: list[StreamEvent]) -> None:
+    def _judge_anew(self, taking: Taking, now: int, out: list[StreamEvent]) -> None:
         held, self._held = self._held, deque()
         for event in held:
-            self._take(event, now, out)
+            with taking:
+                try:
+                    self._take(event, taking, now, out)
+                except PROCESSING_ERRORS:
+                    out.append(StreamEvent(now, event.data, EXPIRED))
+                    raise
 
-    def _take(self, event: StreamEvent, now: int, out: list[StreamEvent]) -> None:
+    def _take(self, event: StreamEvent, taking: Taking, now: int, out: list[StreamEvent]) -> None:
+        """Where the condition fails, the event was never here; what left for it has left."""
         assert self._condition is not None
         self._held.append(event)
-        self._condition.enter(event)
-        self._shrink(now, out)
+        try:
+            self._condition.enter(event)
+            self._shrink(taking, now, out)
+        except PROCESSING_ERRORS:
+            self._held.pop()
+            self._condition.undo(event)
+            raise
 
-    def _shrink(self, now: int, out: list[StreamEvent]) -> None:
+    def _shrink(self, taking: Taking, now: int, out: list[StreamEvent]) -> None:
         held, condition = self._held, self._condition
         assert condition is not None
         newest = held[-1]
-        while held and not condition.holds(held[0], newest):
-            oldest = held.popleft()
+        while held and not self._holds(held[0], newest, taking):
+            oldest = held[0]
             condition.leave(oldest)
+            held.popleft()
             out.append(StreamEvent(now, oldest.data, EXPIRED))
 
     def content(self) -> Iterable[StreamEvent]:

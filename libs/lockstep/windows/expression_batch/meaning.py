@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lockstep.operators.contract import PlainState, StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.windows.chunks import batch_chunk
 from lockstep.windows.registry import WindowCall
 from lockstep.windows.running_condition import ConditionedWindow
+from lockstep.windows.taking import Taking
 
 
 class ExpressionBatchWindow(ConditionedWindow):
@@ -32,44 +34,72 @@ class ExpressionBatchWindow(ConditionedWindow):
         self._flag_of = call.value(0) if has_flag else None
 
     def process(self, chunk: list[StreamEvent]) -> None:
+        taking = Taking(self.emit)
         for event in chunk:
-            if self._text_of is not None and self._changes(self._text_of(event)):
-                assert self._condition is not None
-                collected, self._open = self._open, []
-                self._is_spoilt = False
-                for held in collected:
-                    self._take_anew(held)
-            self._take(event)
+            with taking:
+                if self._text_of is not None and self._changes(self._text_of(event)):
+                    self._judge_anew(taking)
+                self._take(event, taking)
+        taking.end()
 
-    def _take(self, event: StreamEvent) -> None:
-        if self._continues(event):
-            self._collect(event)
-            if self._streams:
-                self.emit([event])
-        elif self._includes(event) is True:
-            self._collect(event)
-            self._close([event] if self._streams else [])
-        else:
-            if self._open:
-                self._close([], followed_by=event)
-                if self._condition is not None:
-                    self._condition.enter(event)
-                    self._is_spoilt = not self._condition.holds(event, event)
-            else:
-                self._leave_at_once(event)
-                return
-            self._collect(event)
-
-    def _take_anew(self, event: StreamEvent) -> None:
-        """An event that is held, under a new condition. In streaming form it went on before."""
-        if not self._streams:
-            self._take(event)
-            return
+    def _judge_anew(self, taking: Taking) -> None:
+        """What is held, under a new condition. In streaming form it went on before."""
         assert self._condition is not None
-        self._condition.enter(event)
-        self._collect(event)
+        collected, self._open = self._open, []
+        self._is_spoilt = False
+        for event in collected:
+            with taking:
+                if self._streams:
+                    self._open.append(event)
+                    self._condition.enter(event)
+                else:
+                    self._take(event, taking)
 
-    def _leave_at_once(self, event: StreamEvent) -> None:
+    def _take(self, event: StreamEvent, taking: Taking) -> None:
+        """Where the condition fails of the event, it was never here."""
+        try:
+            self._judge(event, taking)
+        except PROCESSING_ERRORS:
+            if self._condition is not None:
+                self._condition.undo(event)
+            raise
+
+    def _judge(self, event: StreamEvent, taking: Taking) -> None:
+        if self._continues(event, taking):
+            self._open.append(event)
+            if self._streams:
+                taking.emit([event])
+        elif self._includes(event) is True:
+            self._open.append(event)
+            self._forget()
+            self._close(taking, [event] if self._streams else [])
+        elif self._open:
+            self._begin(event, taking)
+        else:
+            self._leave_at_once(event, taking)
+
+    def _begin(self, event: StreamEvent, taking: Taking) -> None:
+        """The event closes the batch, and stands in the next one."""
+        self._forget()
+        spoilt = False
+        if self._condition is not None:
+            try:
+                self._condition.enter(event)
+                spoilt = not self._condition.holds(event, event)
+            except PROCESSING_ERRORS:
+                self._close(taking, [])
+                raise
+        self._close(taking, [], followed_by=event)
+        self._is_spoilt = spoilt
+        self._open.append(event)
+
+    def _forget(self) -> None:
+        """The condition begins anew with the next batch."""
+        self._is_spoilt = False
+        if self._condition is not None:
+            self._condition.clear()
+
+    def _leave_at_once(self, event: StreamEvent, taking: Taking) -> None:
         """Nothing is held, and the event makes the condition false by itself."""
         now = self.context.now_ms()
         if self._condition is not None:
@@ -77,36 +107,34 @@ class ExpressionBatchWindow(ConditionedWindow):
             self._condition.enter(event)
         previous, self._last = self._last, []
         came = StreamEvent(now, event.data)
-        self.emit([*batch_chunk([*previous, came], [], now, with_reset=False), came])
+        taking.emit([*batch_chunk([*previous, came], [], now, with_reset=False), came])
 
-    def _collect(self, event: StreamEvent) -> None:
-        self._open.append(event)
-
-    def _continues(self, event: StreamEvent) -> bool:
+    def _continues(self, event: StreamEvent, taking: Taking) -> bool:
         """Whether the batch goes on with the event, which has been fed to the aggregators."""
         if self._flag_of is not None:
             return self._flag_of(event) is not True
         condition = self._condition
         assert condition is not None
         condition.enter(event)
-        return not self._is_spoilt and condition.holds(
-            self._open[0] if self._open else event, event
-        )
+        first = self._open[0] if self._open else event
+        return not self._is_spoilt and self._holds(first, event, taking)
 
-    def _close(self, passing: list[StreamEvent], followed_by: StreamEvent | None = None) -> None:
+    def _close(
+        self,
+        taking: Taking,
+        passing: list[StreamEvent],
+        followed_by: StreamEvent | None = None,
+    ) -> None:
         """Emits the batch; in streaming form `passing` stands in front and `followed_by` behind."""
         now = self.context.now_ms()
         batch, self._open = self._open, []
-        self._is_spoilt = False
-        if self._condition is not None:
-            self._condition.clear()
         if self._streams:
             behind = [] if followed_by is None else [followed_by]
-            self.emit([*passing, *batch_chunk(batch, [], now, with_reset=False), *behind])
+            taking.emit([*passing, *batch_chunk(batch, [], now, with_reset=False), *behind])
             return
         batch = [StreamEvent(now, event.data) for event in batch]
         previous, self._last = self._last, batch
-        self.emit(batch_chunk(previous, batch, now, with_reset=False))
+        taking.emit(batch_chunk(previous, batch, now, with_reset=False))
 
     def content(self) -> Iterable[StreamEvent]:
         """The open batch."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from lockstep.operators.contract import EXPIRED, StreamEvent
 from lockstep.windows.chunks import HoldingWindow
 from lockstep.windows.registry import WindowCall
+from lockstep.windows.taking import Taking
 
 
 class ExternalTimeWindow(HoldingWindow):
@@ -23,11 +24,13 @@ class ExternalTimeWindow(HoldingWindow):
         """
         attribute, held = self._attribute, self._held
         out: list[StreamEvent] = []
+        taking = Taking(self.emit)
         for event in chunk:
-            value = event.data[attribute]
-            last = value - self._length_ms
-            while held and held[0].data[attribute] <= last:
-                out.append(StreamEvent(value, held.popleft().data, EXPIRED))
-            held.append(event)
-            out.append(event)
-        self.emit(out)
+            with taking:
+                value = event.data[attribute]
+                last = value - self._length_ms
+                while held and held[0].data[attribute] <= last:
+                    out.append(StreamEvent(value, held.popleft().data, EXPIRED))
+                held.append(event)
+                out.append(event)
+        taking.end(out)

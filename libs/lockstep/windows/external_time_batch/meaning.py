@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lockstep.operators.contract import PlainState, StreamEvent
+from lockstep.operators.contract import Emit, PlainState, StreamEvent
 from lockstep.windows.chunks import BatchingWindow, WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
+from lockstep.windows.taking import Taking
 
 
 class AttributeBatches(BatchingWindow):
@@ -36,28 +37,35 @@ class AttributeBatches(BatchingWindow):
         self._flushed = False
 
     def process(self, chunk: list[StreamEvent]) -> None:
+        taking = Taking(self.emit)
         for event in chunk:
-            value = event.data[self._attribute]
-            if self._end_ms is None:
-                self._begin(event, value)
-            assert self._end_ms is not None
-            self._latest_ms = max(self._latest_ms, value)
-            if value >= self._end_ms:
-                self._close()
-                self._flushed = False
-                self._end_ms = self._end_behind(self._latest_ms)
-            self._open.add(self._stamped(event))
-        if self._timeout_ms > 0:
+            with taking:
+                self._take(event, taking.emit)
+        if self._timeout_ms > 0 and self._end_ms is not None:
             self._due_ms = self.context.now_ms() + self._timeout_ms
             self.context.schedule(self, self._due_ms)
+        taking.end()
+
+    def _take(self, event: StreamEvent, emit: Emit) -> None:
+        value = event.data[self._attribute]
+        if self._end_ms is None:
+            self._begin(event, value)
+        assert self._end_ms is not None
+        self._latest_ms = max(self._latest_ms, value)
+        if value >= self._end_ms:
+            self._close(emit)
+            self._flushed = False
+            self._end_ms = self._end_behind(self._latest_ms)
+        self._open.add(self._stamped(event))
 
     def _begin(self, event: StreamEvent, value: int) -> None:
-        self._latest_ms = value
         if self._start_of is None:
-            self._start_ms, self._end_ms = value, value + self._period_ms
+            self._end_ms = value + self._period_ms
+            self._start_ms = value
         else:
             self._start_ms = int(self._start_of(event))
             self._end_ms = self._end_behind(value)
+        self._latest_ms = value
 
     def _end_behind(self, value: int) -> int:
         return value + self._period_ms - (value - self._start_ms) % self._period_ms
@@ -72,10 +80,12 @@ class AttributeBatches(BatchingWindow):
     def on_timer(self, due_ms: int) -> None:
         """Nothing came for the timeout: the open batch is flushed early."""
         if due_ms == self._due_ms:
-            self._close()
+            taking = Taking(self.emit)
+            self._close(taking.emit)
             self._flushed = True
+            taking.end()
 
-    def _close(self) -> None:
+    def _close(self, emit: Emit) -> None:
         batch = self._open.take()
         if self._flushed:
             if not batch:
@@ -87,7 +97,7 @@ class AttributeBatches(BatchingWindow):
         previous, self._last = self._last, batch
         out = batch_chunk(previous, batch, self._latest_ms)
         if out:
-            self.emit(out)
+            emit(out)
 
     def snapshot(self) -> PlainState:
         """The period, the batches, and what the timeout needs."""

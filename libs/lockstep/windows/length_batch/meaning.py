@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.operators.contract import StreamEvent
+from lockstep.operators.contract import Emit, StreamEvent
 from lockstep.windows.chunks import (
     BatchingWindow,
     HoldingWindow,
@@ -13,6 +13,7 @@ from lockstep.windows.chunks import (
 )
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
+from lockstep.windows.taking import Taking
 
 
 class CountedBatches(BatchingWindow):
@@ -24,15 +25,17 @@ class CountedBatches(BatchingWindow):
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """Collects; emits `[X previous][RESET][C batch]` for every batch that is complete."""
-        batch = self._open
+        batch, taking = self._open, Taking(self.emit)
         for event in chunk:
-            batch.add(event)
-            if len(batch) >= self._length:
-                self._close()
+            with taking:
+                batch.add(event)
+                if len(batch) >= self._length:
+                    self._close(taking.emit)
+        taking.end()
 
-    def _close(self) -> None:
+    def _close(self, emit: Emit) -> None:
         previous, self._last = self._last, self._open.take()
-        self.emit(batch_chunk(previous, self._last, self.context.now_ms()))
+        emit(batch_chunk(previous, self._last, self.context.now_ms()))
 
 
 class StreamingLengthBatch(HoldingWindow):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from lockstep.operators.contract import PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase, batch_chunk
 from lockstep.windows.registry import WindowCall
+from lockstep.windows.taking import Taking
 
 
 class LengthHoppingWindow(WindowBase):
@@ -22,13 +23,15 @@ class LengthHoppingWindow(WindowBase):
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """Until n have come the batch is what there is."""
+        taking = Taking(self.emit)
         for event in chunk:
             self._held.append(event)
             self._since += 1
             if self._since == self._hop:
                 self._since = 0
                 previous, self._last = self._last, list(self._held)
-                self.emit(batch_chunk(previous, self._last, self.context.now_ms()))
+                taking.emit(batch_chunk(previous, self._last, self.context.now_ms()))
+        taking.end()
 
     def content(self) -> Iterable[StreamEvent]:
         """The last emitted batch."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 
 from lockstep.events import AttributeType
-from lockstep.operators.contract import PlainState, StreamEvent
+from lockstep.operators.contract import Emit, PlainState, StreamEvent
 from lockstep.windows.chunks import BatchingWindow, HoldingWindow, WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
+from lockstep.windows.taking import Taking
 
 
 class Grid:
@@ -57,30 +58,42 @@ class ClockedBatches(BatchingWindow):
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """Collects; the timer of the next boundary runs while there is something to emit at it."""
-        if not self._open and not self._last:
-            self.context.schedule(self, self._grid.advance(self.context.now_ms()))
+        next_ms = self._grid.next_ms
+        if next_ms is None or (not self._open and not self._last):
+            next_ms = self._grid.advance(self.context.now_ms())
+        # It waits already where something is held, but in states of revisions before a batch that
+        # failed asked for its next timer.
+        self.context.schedule(self, next_ms)
+        taking = Taking(self.emit)
         for event in chunk:
-            self._open.add(event)
-            if self._length is not None and len(self._open) >= self._length:
-                self._close(self.context.now_ms())
+            with taking:
+                self._take(event, taking.emit)
+        taking.end()
+
+    def _take(self, event: StreamEvent, emit: Emit) -> None:
+        self._open.add(event)
+        if self._length is not None and len(self._open) >= self._length:
+            self._close(self.context.now_ms(), emit)
 
     def on_timer(self, due_ms: int) -> None:
         """Closes the batch of a boundary; a timer from before the grid moved on is nobody's."""
         if due_ms != self._grid.next_ms:
             return
         self._grid.next_ms = due_ms + self._grid.period_ms
-        self._close(due_ms)
+        taking = Taking(self.emit)
+        self._close(due_ms, taking.emit)
         if self._last:
             self.context.schedule(self, self._grid.next_ms)
+        taking.end()
 
-    def _close(self, boundary_ms: int) -> None:
+    def _close(self, boundary_ms: int, emit: Emit) -> None:
         previous, batch = self._last, self._open.take()
         if self._stamped:
             batch = [StreamEvent(boundary_ms, event.data) for event in batch]
         self._last = batch
         out = batch_chunk(previous, batch, self.context.now_ms())
         if out:
-            self.emit(out)
+            emit(out)
 
     def snapshot(self) -> PlainState:
         """The next boundary, the last batch and the open one."""

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lockstep.operators.contract import PlainState, StreamEvent
+from lockstep.operators.contract import Emit, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
 from lockstep.windows.contents import Contents, FirstOfKey, LatestOfKey
 from lockstep.windows.external_time_batch.meaning import AttributeBatches
 from lockstep.windows.length_batch.meaning import CountedBatches
 from lockstep.windows.registry import WindowCall
 from lockstep.windows.time_batch.meaning import ClockedBatches, Grid
+from lockstep.windows.unique.sliding import key_function
 
 
 def _latest(call: WindowCall) -> Contents:
-    return LatestOfKey(call.value(0))
+    return LatestOfKey(key_function(call, 1))
 
 
 def _first(call: WindowCall) -> Contents:
-    return FirstOfKey(call.value(0))
+    return FirstOfKey(key_function(call, 1))
 
 
 def _grid(call: WindowCall) -> Grid:
@@ -40,15 +41,14 @@ class UniqueTimeLengthBatches(ClockedBatches):
 
     _is_full = False
 
-    def process(self, chunk: list[StreamEvent]) -> None:
-        for event in chunk:
-            if not self._is_full:
-                super().process([event])
+    def _take(self, event: StreamEvent, emit: Emit) -> None:
+        if not self._is_full:
+            super()._take(event, emit)
 
-    def _close(self, boundary_ms: int) -> None:
+    def _close(self, boundary_ms: int, emit: Emit) -> None:
         next_ms = self._grid.next_ms
         self._is_full = next_ms is not None and boundary_ms < next_ms and not self._is_full
-        super()._close(boundary_ms)
+        super()._close(boundary_ms, emit)
 
     def on_timer(self, due_ms: int) -> None:
         """See ClockedBatches."""

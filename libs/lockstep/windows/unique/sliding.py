@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
+from lockstep.plan import java
 from lockstep.windows.chunks import WindowBase
 from lockstep.windows.registry import WindowCall
+from lockstep.windows.taking import Taking
 
 
 def key_function(call: WindowCall, count: int) -> Callable[[StreamEvent], Any]:
     """The first `count` arguments as a key."""
     values = [call.value(index) for index in range(count)]
     if len(values) == 1:
-        return values[0]
-    return lambda event: tuple(value(event) for value in values)
+        (only,) = values
+        return lambda event: java.key(only(event))
+    return lambda event: java.key(tuple(value(event) for value in values))
 
 
 class UniqueSliding(WindowBase):
@@ -30,17 +33,19 @@ class UniqueSliding(WindowBase):
         """See the class; `make_room` may push out more."""
         now = self.context.now_ms()
         out: list[StreamEvent] = []
+        taking = Taking(self.emit)
         for event in chunk:
-            key = self._key_of(event)
-            old = self._held.pop(key, None)
-            if old is not None:
-                out.append(StreamEvent(now, old.data, EXPIRED))
-            else:
-                self.make_room(now, out)
-            self._held[key] = event
-            self.entered(event)
-            out.append(event)
-        self.emit(out)
+            with taking:
+                key = self._key_of(event)
+                old = self._held.pop(key, None)
+                if old is not None:
+                    out.append(StreamEvent(now, old.data, EXPIRED))
+                else:
+                    self.make_room(now, out)
+                self._held[key] = event
+                self.entered(event)
+                out.append(event)
+        taking.end(out)
 
     def make_room(self, now: int, out: list[StreamEvent]) -> None:
         """Pushes out what a new key has no room beside."""
@@ -57,7 +62,12 @@ class UniqueSliding(WindowBase):
         return list(self._held.items())
 
     def restore(self, state: PlainState) -> None:
-        self._held = dict(state)
+        self._held = {}
+        for saved, event in state:
+            # States from before NaN was one key may have several: the newest stays, in its place.
+            key = java.key(saved)
+            self._held.pop(key, None)
+            self._held[key] = event
 
 
 def unique_ever(call: WindowCall) -> WindowBase:
@@ -112,10 +122,11 @@ class UniqueFirst(UniqueSliding):
 
     def process(self, chunk: list[StreamEvent]) -> None:
         out: list[StreamEvent] = []
+        taking = Taking(self.emit)
         for event in chunk:
-            key = self._key_of(event)
-            if key not in self._held:
-                self._held[key] = event
-                out.append(event)
-        if out:
-            self.emit(out)
+            with taking:
+                key = self._key_of(event)
+                if key not in self._held:
+                    self._held[key] = event
+                    out.append(event)
+        taking.end(out)
