@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from lockstep.events import StreamSchema
 from lockstep.operators.contract import CURRENT, EXPIRED, Context, Emit, StreamEvent, nowhere
+from lockstep.selection.meaning import Torn, error_in
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.windows.registry import build_window
@@ -43,10 +44,10 @@ class NamedWindow:
         self.window.process(chunk)
 
     def _leave(self, chunk: list[StreamEvent]) -> None:
-        kinds = self._kinds
+        kinds, failed = self._kinds, error_in(chunk)
         kept = [event for event in chunk if event.kind in kinds]
         if kept:
-            self.emit(kept)
+            self.emit(kept if failed is None else Torn(kept, failed))
 
     def content(self) -> Iterable[StreamEvent]:
         return self.window.content()

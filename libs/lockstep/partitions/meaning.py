@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 from lockstep.operators.contract import Context, Emit, PlainState, StreamEvent
-from lockstep.partitions.routing import build_router
+from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.operators.failing import Failures
+from lockstep.partitions.routing import Route, build_router
 from lockstep.plan import PartitionNode
 from lockstep.plan.paths import step_of
+from lockstep.selection.meaning import Torn, error_in
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.durations import duration_ms
 
@@ -30,7 +33,11 @@ class Instance(Protocol):
 
 
 class PartitionRuntime:
-    """Routes the chunks of its streams to instances, which it creates by key and may purge."""
+    """Routes the chunks of its streams to instances, which it creates by key and may purge.
+
+    What an instance fails of is that part of the chunk alone: the others get theirs, and only the
+    parts that failed are raised at the end (semantics 18).
+    """
 
     def __init__(
         self, node: PartitionNode, context: Context, make: Callable[[str], Instance]
@@ -56,21 +63,31 @@ class PartitionRuntime:
             if key.stream == source:
                 scope = self._node.partition.key_scopes[source]
                 route = build_router(key, scope, self._context)
-                return lambda chunk: self._routed(source, route(chunk))
+                return lambda chunk: self._routed(source, route, chunk)
         return lambda chunk: self._broadcast(source, chunk)
 
-    def _routed(self, source: str, parts: Iterator[tuple[str, list[StreamEvent]]]) -> None:
-        for key, part in parts:
+    def _routed(self, source: str, route: Route, chunk: list[StreamEvent]) -> None:
+        failures, torn = Failures(), error_in(chunk)
+        for key, part in route(chunk, failures):
             instance = self._instances.get(key)
             if instance is None:
                 instance = self._create(key)
                 instance.start()
             self._last_used_ms[key] = self._context.wall_ms()
-            instance.deliver(source, part)
+            try:
+                instance.deliver(source, part if torn is None else Torn(part, torn))
+            except PROCESSING_ERRORS as error:
+                failures.add(part, error)
+        failures.check()
 
     def _broadcast(self, source: str, chunk: list[StreamEvent]) -> None:
+        failures = Failures()
         for instance in list(self._instances.values()):
-            instance.deliver(source, chunk)
+            try:
+                instance.deliver(source, chunk)
+            except PROCESSING_ERRORS as error:
+                failures.add(chunk, error)
+        failures.check()
 
     def _create(self, key: str) -> Instance:
         instance = self._instances[key] = self._make(f"{self._node.path}/{step_of(key)}")

@@ -28,6 +28,7 @@ from lockstep.operators.contract import (
     nowhere,
 )
 from lockstep.operators.errors import PROCESSING_ERRORS, LeavingError
+from lockstep.operators.failing import PartsFailedError
 from lockstep.plan.fleet.keys import is_pure
 from lockstep.selection.ordering_meaning import Ordering
 from lockstep.siddhiql import ast
@@ -40,6 +41,10 @@ class Row(StreamEvent):
 
     key: Any = None
     origin: Any = None
+
+
+class Gone(Row):
+    """A row that leaves, and that cannot be computed any more. Its values are all null."""
 
 
 ALL_KINDS = -1
@@ -123,10 +128,12 @@ class Selector:
         selector, rate = query.query.selector, query.query.rate
         is_snapshot = rate is not None and rate.kind is ast.RateKind.SNAPSHOT
         self.emit: Emit = nowhere
+        self._is_snapshot = is_snapshot
         self._wanted = wanted_kind(query.query.action, is_snapshot)
         self._tells_leaving = self._wanted != CURRENT and _brings_news(query, context)
         compiled = context.shared(compile_selection, query.selection, query.scope)
         self._select = compiled.function
+        self._unknown = (None,) * len(query.selection)
         self._makers = list(compiled.makers)
         self._having: Callable[[Any, tuple[Any, ...], list[Any]], bool] | None = None
         if selector.having is not None:
@@ -148,18 +155,20 @@ class Selector:
         # Every match of a pattern is a chunk of its own, also where several leave together.
         self._is_by_match = isinstance(query.input, CheckedPattern)
         self._keeps_origin = rate is not None
-        # Rows that know where they came from are for rate limiters and order by; nobody else keeps
-        # them, or a window downstream would hold on to everything upstream.
-        self._carries = self._keeps_origin or self._ordering.is_active
+        # Rows that know where they came from are for rate limiters, order by, and tables, which say
+        # whose row they refuse. Nobody else keeps them, or a window downstream would hold on to
+        # everything upstream.
+        is_for_table = query.target_kind is SourceKind.TABLE
+        self._carries = self._keeps_origin or self._ordering.is_active or is_for_table
         self._groups: dict[Any, list[Any]] = {}
         self._alone: list[Any] = [make() for make in self._makers]
-        self.process: Emit = self._choose(query, is_snapshot)
+        self.process: Emit = self._choose(query)
         self._tells_empty = self._key is None and not self._makers and rate is None
         context.register("selector", self)
 
-    def _choose(self, query: CheckedQuery, is_snapshot: bool) -> Emit:
+    def _choose(self, query: CheckedQuery) -> Emit:
         if self._key is not None or self._makers:
-            return self._each if is_snapshot or self._is_by_match else self._last
+            return self._each if self._is_snapshot or self._is_by_match else self._last
         plain = self._having is None and not self._ordering.is_active and not self._keeps_origin
         if plain and passes_through(query):
             return self._pass
@@ -183,10 +192,12 @@ class Selector:
                     failed = failed or error
         finally:
             self.emit = emit
-        if failed is not None:
+        if failed is not None and not self._is_snapshot:
             raise failed
         if rows or (self._tells_empty and any(chunk[0].kind == RESET for chunk in chunks)):
             emit(rows)
+        if failed is not None:
+            raise failed
 
     # --- no aggregator, no group by --------------------------------------------------------------
 
@@ -217,28 +228,47 @@ class Selector:
                 for event in chunk
                 if event.kind == wanted
             ]
-        if rows:
+        if not rows:
+            return
+        try:
             self.emit(rows)
+        except PartsFailedError as some:
+            kinds = (CURRENT, EXPIRED) if wanted == ALL_KINDS else (wanted,)
+            raise some.brought_by(rows, [event for event in chunk if event.kind in kinds]) from some
 
     # --- the others ------------------------------------------------------------------------------
 
     def _each(self, chunk: list[Any]) -> None:
-        """A row per event, with having, ordering, and the running aggregates of snapshot rates."""
-        self._finish([self._made(*row) for row in self._rows(chunk)])
+        """A row per event, with having, ordering, and the running aggregates of snapshot rates.
+
+        A snapshot is a state: it takes the rows of a chunk of which an event fails, too.
+        """
+        rows: list[Any] = []
+        try:
+            # What stands in front of an error stays in the list.
+            rows.extend(self._made(*row) for row in self._rows(chunk))
+        except PROCESSING_ERRORS:
+            if self._is_snapshot:
+                self._finish(rows)
+            raise
+        self._finish(rows)
 
     def _last(self, chunk: list[Any]) -> None:
         """A row per group, of its last event; without group by all are one group."""
         wanted = self._wanted
-        last: dict[Any, tuple[Any, tuple[Any, ...], Any]] = {}
+        last: dict[Any, tuple[Any, tuple[Any, ...] | None, Any]] = {}
         for row in self._rows(chunk):
             if wanted == ALL_KINDS or row[0].kind == wanted:
                 last[row[2]] = row
         if last:
             self._finish([self._made(*row) for row in last.values()])
 
-    def _rows(self, chunk: list[Any]) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
+    def _rows(self, chunk: list[Any]) -> Iterator[tuple[Any, tuple[Any, ...] | None, Any]]:
         """Each event that gets a row, with its data and the key of its group; None without group
-        by. All go into the aggregators and out of them; what one fails of is raised behind them."""
+        by. All go into the aggregators and out of them; what one fails of is raised behind them.
+
+        A snapshot hears also of what leaves and fails, without data: it must not stay for ever.
+        """
         failed, key_of, key = error_in(chunk), self._key, None
         for event in chunk:
             if event.kind > EXPIRED:
@@ -252,6 +282,8 @@ class Selector:
                     data = self._group_row(event, key)
             except PROCESSING_ERRORS as error:
                 failed = first_of(failed, event, error, tells_leaving=self._tells_leaving)
+                if self._is_snapshot and event.kind == EXPIRED:
+                    yield event, None, key
                 continue
             if data is not None:
                 yield event, data, key
@@ -292,7 +324,9 @@ class Selector:
             if not all(aggregator.is_empty() for aggregator in group)
         }
 
-    def _made(self, event: Any, data: tuple[Any, ...], key: Any) -> StreamEvent:
+    def _made(self, event: Any, data: tuple[Any, ...] | None, key: Any) -> StreamEvent:
+        if data is None:
+            return Gone(event.timestamp_ms, self._unknown, event.kind, key, event)
         if self._carries:
             return Row(event.timestamp_ms, data, event.kind, key, event)
         return StreamEvent(event.timestamp_ms, data, event.kind)

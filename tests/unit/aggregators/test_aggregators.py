@@ -105,6 +105,14 @@ def test_when_nothing_is_left(name: str, types: str, empty: Any) -> None:
     assert aggregator.is_empty()
 
 
+def test_a_deviation_beyond_doubles_fails_of_nothing() -> None:
+    """It is no number, or infinite, as in columns."""
+    found = run(build("stdDev", "double"), [(ADD, 1e308), (ADD, -1e308), (ADD, 1.0)])
+    assert found[0] == 0.0
+    assert all(map(math.isnan, found[1:]))
+    assert run(build("stdDev", "double"), [(ADD, 1e308), (ADD, 0.0)])[1] == math.inf
+
+
 def test_sums_of_integers_wrap_at_64_bits_alone() -> None:
     """No overflow of ints; longs wrap, and unwrap again."""
     aggregator = build("sum", "long")

@@ -68,4 +68,8 @@ class DeviationOfFloats(Fields):
             self.spread = 0.0  # what rounding left: a spread is never negative, nor of one value
 
     def value(self) -> float | None:
-        return math.sqrt(self.spread / self.count) if self.count > 0 else None
+        if self.count <= 0:
+            return None
+        # Near the ends of a double the spread overflows, to either side.
+        variance = self.spread / self.count
+        return math.sqrt(variance) if variance >= 0 else math.nan

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lockstep.execute.reference.junction import Junction
+from lockstep.execute.reference.junction import Junction, WindowJunction
 from lockstep.execute.reference.scheduler import Rank, Scheduler
 from lockstep.operators.contract import Emit, PlainState, Stateful, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener, describe
@@ -85,7 +85,8 @@ class Engine:
 
     def new_junction(self, name: str) -> Junction:
         """A stream of the app, before anybody reads it."""
-        return Junction(name, self.failed, self.meter)
+        made = WindowJunction if name in self.plan.checked.windows else Junction
+        return made(name, self.failed, self.meter)
 
     def subscribe(self, source: str, receive: Emit, owner: str) -> None:
         """Makes an owner's function a receiver of a stream, behind the present ones (ranks.py)."""

@@ -8,7 +8,11 @@ from typing import Any
 
 from lockstep.execute.reference.context import EngineContext
 from lockstep.execute.reference.engine import Engine
-from lockstep.execute.reference.junction import Junction
+from lockstep.execute.reference.junction import (
+    Junction,
+    deliver_in_order,
+    deliver_to_all,
+)
 from lockstep.joins.meaning import build_join
 from lockstep.operators.contract import CURRENT, Emit, InputRuntime, StreamEvent
 from lockstep.operators.placing import placed
@@ -131,8 +135,11 @@ class Instance:
             query.start()
 
     def deliver(self, source: str, chunk: list[StreamEvent]) -> None:
-        for receive in self._sources.get(source, ()):
-            receive(chunk)
+        receivers = self._sources.get(source, ())
+        if source in self._engine.windows:
+            deliver_to_all(receivers, chunk)
+        else:
+            deliver_in_order(receivers, chunk)
 
     def close(self) -> None:
         self._engine.forget(self._paths)

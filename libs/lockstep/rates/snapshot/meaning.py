@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from lockstep.operators.contract import CURRENT, EXPIRED, Context, JoinedEvent, PlainState
+from lockstep.plan import java
 from lockstep.rates.by_time.meaning import PeriodicRate
 from lockstep.rates.limiter import RateBase, loaded, saved
 from lockstep.rates.snapshot.kind import Shows, kind_of
-from lockstep.selection.meaning import Row
+from lockstep.selection.meaning import Gone, Row
 from lockstep.siddhiql.checked import CheckedQuery
 
 
@@ -31,8 +32,8 @@ def _identity(origin: Any) -> Any:
     """What tells that an expired event is the one that came in before."""
     if isinstance(origin, JoinedEvent):
         left, right = origin.left, origin.right
-        return (left.data if left else None, right.data if right else None)
-    return origin.data
+        return java.key((left.data if left else None, right.data if right else None))
+    return java.key(origin.data)
 
 
 class LastRows(PeriodicRate):
@@ -81,7 +82,8 @@ class WindowContent(PeriodicRate):
         """Current rows enter, expired ones take their likeness out."""
         for row in chunk:
             identity = _identity(row.origin)
-            self._latest[row.key] = row.data
+            if not isinstance(row, Gone):
+                self._latest[row.key] = row.data
             if row.kind == EXPIRED:
                 self._remove(identity, row.key)
             else:
@@ -118,7 +120,7 @@ class WindowContent(PeriodicRate):
 
     def restore(self, state: PlainState) -> None:
         inside, latest = state
-        self._inside = [(identity, loaded(row)) for identity, row in inside]
+        self._inside = [(java.key(identity), loaded(row)) for identity, row in inside]
         self._latest = dict(latest)
 
 

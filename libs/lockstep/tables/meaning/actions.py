@@ -7,8 +7,11 @@ from typing import Any, Protocol
 
 from lockstep.events import StreamSchema
 from lockstep.operators.contract import CURRENT, EXPIRED, Context, JoinedEvent, StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.operators.failing import Failures
+from lockstep.selection.meaning import Row as SelectedRow
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedQuery
+from lockstep.siddhiql.checked import CheckedQuery, CheckedStream, SourceKind
 from lockstep.siddhiql.scope import Scope
 from lockstep.tables.meaning.conditions import Match
 from lockstep.tables.meaning.hash_index import Row
@@ -76,17 +79,45 @@ class Update:
 
 
 class ChunkAction:
-    """Applies one of the above to the events of the wanted kinds."""
+    """Applies one of the above to the events of the wanted kinds.
 
-    def __init__(self, action: Insert | Delete | Update, kinds: frozenset[int]) -> None:
+    One that fails keeps no other from acting. What failed is raised at the end: if `names_rows`, as
+    PartsFailedError, which names the events that brought the rows; else the first error as it is.
+    """
+
+    def __init__(
+        self, action: Insert | Delete | Update, kinds: frozenset[int], *, names_rows: bool
+    ) -> None:
         self.action = action
         self._kinds = kinds
+        self._names_rows = names_rows
 
     def process(self, chunk: list[StreamEvent]) -> None:
         kinds, apply = self._kinds, self.action.apply
+        failures: Failures | None = None
         for event in chunk:
             if event.kind in kinds:
-                apply(event)
+                try:
+                    apply(event)
+                except PROCESSING_ERRORS as error:
+                    failures = Failures() if failures is None else failures
+                    brought_by = event.origin if isinstance(event, SelectedRow) else event
+                    failures.add([brought_by], error)
+        if failures is not None:
+            if self._names_rows:
+                failures.check()
+            raise failures.parts[0][1]
+
+
+def _has_row_per_event(query: CheckedQuery) -> bool:
+    """Whether what a row fails of can be said of the event that brought it: of events that come
+    as they are, and not of a window or a function that may have held them."""
+    stream = query.input
+    if not isinstance(stream, CheckedStream) or stream.kind is SourceKind.WINDOW:
+        return False
+    if query.query.rate is not None:
+        return False
+    return all(isinstance(one, ast.Filter) for one in stream.input.handlers)
 
 
 def _kinds(query: ast.Query) -> frozenset[int]:
@@ -169,4 +200,4 @@ def build_action(query: CheckedQuery, context: Context) -> TableAction:
     action = query.query.action
     table: Table = context.table(query.output.name)
     made = make_action(action, query.output, query.action_scope, table, context)
-    return ChunkAction(made, _kinds(query.query))
+    return ChunkAction(made, _kinds(query.query), names_rows=_has_row_per_event(query))
