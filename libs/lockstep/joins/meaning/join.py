@@ -121,12 +121,15 @@ class JoinInput:
         self.emit: Emit = _unconnected
         self.emit_each: EmitEach = self._emit_one_by_one
         self._sides = (left, right)
-        self._receivers = _alternating(receivers)
+        self._failed: BaseException | None = None
+        self._receivers = self._alternating(receivers)
         self._windows = windows
         for side in self._sides:
             side.emit_each = self._pass_on
 
     def _pass_on(self, chunks: list[list[JoinedEvent]]) -> None:
+        if self._failed is not None:
+            chunks = [*chunks, Torn((), self._failed)]
         self.emit_each(chunks)
 
     def _emit_one_by_one(self, chunks: list[list[JoinedEvent]]) -> None:
@@ -135,6 +138,35 @@ class JoinInput:
 
     def receivers(self) -> Sequence[tuple[str, Emit]]:
         return self._receivers
+
+    def _alternating(self, receivers: Sequence[tuple[str, Emit]]) -> Sequence[tuple[str, Emit]]:
+        """In a self join each event goes through the left side, then through the right one.
+
+        Also behind one that fails, or the sides would hold different events. What comes of the
+        rest of the chunk enters aggregates and brings no rows.
+        """
+        if len(receivers) < 2 or receivers[0][0] != receivers[1][0]:
+            return receivers
+        source, left = receivers[0]
+        right = receivers[1][1]
+
+        def receive(chunk: list[StreamEvent]) -> None:
+            outer, self._failed = self._failed, error_in(chunk)  # what comes out may come in again
+            try:
+                for event in chunk:
+                    for process in (left, right):
+                        try:
+                            process([event])
+                        except RecursionError:
+                            raise  # a limit, and no failure of this event (limits.too_deep)
+                        except PROCESSING_ERRORS as error:
+                            self._failed = self._failed or error
+                if self._failed is not None:
+                    raise self._failed
+            finally:
+                self._failed = outer
+
+        return [(source, receive)]
 
     def start(self) -> None:
         """Gets windows that run by the clock from the start going."""
@@ -151,21 +183,6 @@ class JoinInput:
         """Forgets what was derived from contents that are being restored."""
         for side in self._sides:
             side.own.invalidate()
-
-
-def _alternating(receivers: Sequence[tuple[str, Emit]]) -> Sequence[tuple[str, Emit]]:
-    """In a self join each event goes through the left side, then through the right one."""
-    if len(receivers) < 2 or receivers[0][0] != receivers[1][0]:
-        return receivers
-    source, left = receivers[0]
-    right = receivers[1][1]
-
-    def receive(chunk: list[StreamEvent]) -> None:
-        for event in chunk:
-            left([event])
-            right([event])
-
-    return [(source, receive)]
 
 
 def _unconnected(chunk: list[Any]) -> None:

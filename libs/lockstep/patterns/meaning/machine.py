@@ -2,7 +2,8 @@
 
 Patterns skip what does not fit; in sequences an event must advance a token or the token is gone.
 Matches leave when the whole arriving chunk has been played: each alone, but those that one event
-completes in one state of a stream that the pattern reads several times leave as one chunk.
+completes in one state of a stream that the pattern reads several times leave as one chunk. What
+one event or one match fails of is raised behind all others (semantics 18).
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from lockstep.operators.contract import (
     PlainState,
     StreamEvent,
 )
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.patterns.meaning.chain import Leaf
 from lockstep.patterns.meaning.progress import Progress
 from lockstep.patterns.meaning.token import Token, decode_token, encode_token
+from lockstep.selection.meaning import Torn, error_in
 from lockstep.siddhiql.checked import CheckedPattern
 
 SWEEP_MIN_TOKENS: Final = 256
@@ -58,15 +61,37 @@ class PatternMachine:
         play = self._play_adjacent if self._is_sequence else self._play_skipping
 
         def receive(chunk: list[StreamEvent]) -> None:
-            self._progress.take_matches()  # of a chunk that was dropped by an error
+            self._progress.take_matches()  # of a chunk that went over a limit
             out: Chunks = []
+            failed = error_in(chunk)
             for event in chunk:
-                if event.kind == CURRENT:
+                if event.kind != CURRENT:
+                    continue
+                try:
                     play(leaves, event, out)
-            for matches in out:
-                self.emit(matches)
+                except RecursionError:
+                    raise  # a limit, and no failure of this event (limits.too_deep)
+                except PROCESSING_ERRORS as error:
+                    failed = failed or error
+                    self._progress.take_matches()  # of the event that failed
+            self._emit_all(out, failed)
 
         return receive
+
+    def _emit_all(self, chunks: Chunks, failed: BaseException | None = None) -> None:
+        """Emits each chunk, also behind one that fails, and then raises the first error. If an
+        event of the arriving chunk has `failed`, its matches enter aggregates and bring no
+        rows."""
+        first = failed
+        for matches in chunks:
+            try:
+                self.emit(matches if failed is None else Torn(matches, failed))
+            except RecursionError:
+                raise
+            except PROCESSING_ERRORS as error:
+                first = first or error
+        if first is not None:
+            raise first
 
     def start(self) -> None:
         for node in self._nodes:
@@ -81,8 +106,7 @@ class PatternMachine:
         if self._is_sequence:
             for node in self._nodes:
                 node.sweep()
-        for match in self._progress.take_matches():
-            self.emit([match])
+        self._emit_all([[match] for match in self._progress.take_matches()])
 
     # --- events ----------------------------------------------------------------------------------
 
