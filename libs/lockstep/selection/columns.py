@@ -181,6 +181,10 @@ class SelectorOperator:
         self._ordering = Ordering(selector, Compiler(query.having_scope, self.calls))
         if self._ordering.is_active and not orders:
             raise NotLowerable("order by, limit or offset")
+        # Everywhere but in plain queries an event that gets no row is selected all the same, and
+        # what that fails of is told (selection.meaning.Selector).
+        tells = self.calls or having or rate or self.groups.is_grouped or self._ordering.is_active
+        self._selects_all = self._may_fail and bool(tells)
         self.types = query.output.types
         for expression, type_ in zip(expressions, self.types, strict=True):
             if infer(expression, query.scope) is not type_:
@@ -203,9 +207,16 @@ class SelectorOperator:
         results: list[Column] = []
         if self.calls:
             results = self._aggregated(flow, group)
-        passing = self._passing(flow, results)
-        index, lengths = self._chosen(flow, group, passing)
-        return self._rows(flow, group, index, lengths, results)
+        whole: Rows | None = None
+        if self._selects_all or self._having is not None:
+            whole = self._output_frame(flow.frame(), results)
+        if whole is not None and self._selects_all:
+            self._outputs(whole)
+        index, lengths = self._chosen(flow, group, self._passing(flow, whole))
+        if index is not None and len(index) == len(flow) and not self.calls:
+            index = None
+        frame = self._some(flow, index, results, whole)
+        return self._rows(flow, group, index, lengths, frame)
 
     def run_pairs(
         self, flow: PairFlow, steps: Chunks | Played, order: Order, tells: Mask | None = None
@@ -327,7 +338,28 @@ class SelectorOperator:
     def _output_frame(self, rows: Rows, results: Sequence[Column]) -> Rows:
         return _OutputRows(rows, results, self._select)
 
-    def _passing(self, flow: Flow, results: Sequence[Column]) -> Mask | None:
+    def _outputs(self, frame: Rows) -> tuple[Column, ...]:
+        """The query's own columns; an output frame keeps them."""
+        return tuple(frame.column(OUTPUT_SLOT, each) for each in range(len(self._select)))
+
+    def _some(
+        self, flow: Flow, index: Index | None, results: Sequence[Column], whole: Rows | None
+    ) -> Rows:
+        """The output frame of some of the flow's events; `whole` is that of all, if known."""
+        if index is None:
+            return self._output_frame(flow.frame(), results) if whole is None else whole
+        some = self._output_frame(flow.some(index), [each.take(index) for each in results])
+        return some if whole is None else self._knowing(some, whole, index)
+
+    def _knowing(self, some: Rows, whole: Rows, index: Index) -> Rows:
+        """An output frame of some rows, with the outputs that the frame of all of them knows."""
+        for attribute in range(len(self._select)):
+            known = whole.known(OUTPUT_SLOT, attribute)
+            if known is not None:
+                some.put(OUTPUT_SLOT, attribute, known.take(index))
+        return some
+
+    def _passing(self, flow: Flow, whole: Rows | None) -> Mask | None:
         """Where an event may become a row; None for everywhere."""
         passing: Mask | None = None
         if flow.kind is not None:
@@ -335,12 +367,7 @@ class SelectorOperator:
             passing = kind != RESET if self.wanted == ALL_KINDS else kind == self.wanted
         elif self.wanted == EXPIRED:
             passing = np.zeros(len(flow), np.bool_)
-        if self._having is None and not (self._may_fail and self.calls):
-            return passing
-        whole = self._output_frame(flow.frame(), results)
-        for column in self._select if self._may_fail else ():
-            column(whole)
-        if self._having is not None:
+        if self._having is not None and whole is not None:
             allowed = self._having(whole)
             passing = allowed if passing is None else passing & allowed
         return passing
@@ -374,17 +401,11 @@ class SelectorOperator:
         group: Ids | None,
         index: Index | None,
         lengths: npt.NDArray[np.int64] | None,
-        results: Sequence[Column],
+        frame: Rows,
     ) -> Output:
-        if index is not None and len(index) == len(flow) and not self.calls:
-            index = None
-        rows = flow.some(index)
-        if results and index is not None:
-            results = [result.take(index) for result in results]
-        frame = self._output_frame(rows, results)
         kinds: Kinds | None = None
         if self.wanted == EXPIRED:
-            kinds = np.ones(len(rows), np.int8)
+            kinds = np.ones(len(frame), np.int8)
         elif self.wanted == ALL_KINDS and flow.kind is not None:
             kinds = flow.kind if index is None else flow.kind[index]
         groups = group if group is None or index is None else group[index]
@@ -392,12 +413,13 @@ class SelectorOperator:
         if self._ordering.is_active:
             chunk_of = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
             arranged = self._ordering.arrange(frame, chunk_of, kinds)
-            frame = frame.picked(arranged)
-            frame = self._output_frame(frame, frame.results)
+            picked = frame.picked(arranged)
+            picked = self._output_frame(picked, picked.results)
+            frame = self._knowing(picked, frame, arranged)
             kinds = None if kinds is None else kinds[arranged]
             groups = None if groups is None else groups[arranged]
             lengths = np.bincount(chunk_of[arranged], minlength=len(counts))
-        columns = tuple(select(frame) for select in self._select)
+        columns = self._outputs(frame)
         columns += tuple(frame.column(0, attribute) for attribute in range(self._carried))
         starts, order, now, keys = flow.offsets, flow.order, flow.now, flow.keys
         if lengths is not None:
