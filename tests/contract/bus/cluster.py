@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import signal
 import subprocess
 from collections.abc import Sequence
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 from lockstep.embedded import THIS_MACHINE, Machine, free_port, tied_to_parent
 from lockstep.embedded.programs import nats_server
-from tests.contract.patience import eventually
+from tests.contract.patience import PATIENCE_S, eventually
 
 _CONFIGURATION = """\
 listen: "{host}:{port}"
+http: "{host}:{monitor}"
 server_name: "n{index}"
 max_payload: 8388608
 ping_interval: "1s"
@@ -40,6 +43,7 @@ class Cluster:
         self._machines = machines
         self._ports = [free_port() for _ in range(3)]
         self._routes = [free_port() for _ in range(3)]
+        self._monitors = [free_port() for _ in range(3)]
         self._servers: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
@@ -81,6 +85,7 @@ class Cluster:
             _CONFIGURATION.format(
                 host=machine.host,
                 port=self._ports[index],
+                monitor=self._monitors[index],
                 index=index,
                 data=folder / "data",
                 route=self._routes[index],
@@ -107,6 +112,23 @@ class Cluster:
     async def reachable(self, index: int) -> None:
         """Returns once a server listens; fails with what it said, when it has ended."""
         await eventually(partial(self._listens, index))
+
+    async def healthy(self, index: int) -> None:
+        """Returns once a server has caught up with the others in all streams. Whoever ends the next
+        one before takes two of three from what it lacks."""
+        await self.reachable(index)
+        await eventually(partial(asyncio.to_thread, self._is_healthy, index))
+
+    def _is_healthy(self, index: int) -> bool:
+        address = (self._machines[index].host, self._monitors[index])
+        asked = http.client.HTTPConnection(*address, timeout=PATIENCE_S)
+        try:
+            asked.request("GET", "/healthz")
+            return asked.getresponse().status == HTTPStatus.OK
+        except OSError:
+            return False
+        finally:
+            asked.close()
 
     async def _listens(self, index: int) -> bool:
         if self._servers[index].poll() is not None:

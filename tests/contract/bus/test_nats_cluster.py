@@ -74,7 +74,7 @@ async def test_every_server_may_die_in_turn(cluster: Cluster) -> None:
         cluster.kill(index)
         await asyncio.wait_for(loading, 2 * PATIENCE_S)
         cluster.start(index)
-        await cluster.reachable(index)
+        await cluster.healthy(index)
         await load(10)
     entries = await read_on(reader.read, 0, len(positions))
     assert positions == list(range(1, len(positions) + 1))
