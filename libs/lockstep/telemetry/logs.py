@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import MutableMapping
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 import structlog
 
@@ -39,10 +39,10 @@ def configure_logging(
     """Sets up structlog for the process; lines of the standard library take the same shape.
 
     `level` is debug, info, warning or error; `log_format` is json or console. Lines go to
-    `stream`, by default standard error, so that standard output stays for answers. `tail` keeps the
-    last of them.
+    `stream`, by default standard error as it is then, so that standard output stays for answers.
+    `tail` keeps the last of them.
     """
-    target = sys.stderr if stream is None else stream
+    target = cast(TextIO, _StandardError()) if stream is None else stream
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         _stamp(clock or SystemClock(), service),
@@ -79,6 +79,23 @@ def get_logger(**context: object) -> Logger:
     """
     logger: Logger = structlog.get_logger(**context)
     return logger.bind() if structlog.is_configured() else logger
+
+
+class _StandardError:
+    """Whatever is standard error when a line is written. It changes where children get another one
+    than the process itself."""
+
+    def write(self, text: str) -> int:
+        """See TextIO."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """See TextIO."""
+        sys.stderr.flush()
+
+    def isatty(self) -> bool:
+        """See TextIO."""
+        return sys.stderr.isatty()
 
 
 def _has_something_to_say(record: logging.LogRecord) -> bool:
