@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from lockstep.events import AttributeType
-from lockstep.operators.contract import Context, StreamEvent
+from lockstep.operators.contract import CURRENT, Context, StreamEvent
 from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.failing import Failures
 from lockstep.plan import java
+from lockstep.plan.fleet.keys import is_pure
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import infer
@@ -26,8 +27,15 @@ def build_router(key: ast.ValueKey | ast.RangeKey, scope: Scope, context: Contex
     return _by_range(key, scope, context)
 
 
+def _tells(event: StreamEvent, is_pure_key: bool) -> bool:
+    """What an event of a named window fails of when it leaves is no news, if it failed of the same
+    when it came."""
+    return event.kind == CURRENT or not is_pure_key
+
+
 def _by_value(key: ast.ValueKey, scope: Scope, context: Context) -> Route:
     value_of = context.compile(key.expression, scope)
+    is_pure_key = is_pure(key.expression)
     single = infer(key.expression, scope) is AttributeType.FLOAT
 
     def route(chunk: list[StreamEvent], failures: Failures) -> Parts:
@@ -37,7 +45,8 @@ def _by_value(key: ast.ValueKey, scope: Scope, context: Context) -> Route:
             try:
                 value = value_of(event)
             except PROCESSING_ERRORS as error:
-                failures.add([event], error)
+                if _tells(event, is_pure_key):
+                    failures.add([event], error)
                 if run_key is not None:
                     yield run_key, run
                     run_key = None
@@ -58,6 +67,7 @@ def _by_value(key: ast.ValueKey, scope: Scope, context: Context) -> Route:
 
 def _by_range(key: ast.RangeKey, scope: Scope, context: Context) -> Route:
     cases = [(context.compile_condition(case.condition, scope), case.label) for case in key.cases]
+    is_pure_key = all(is_pure(case.condition) for case in key.cases)
 
     def route(chunk: list[StreamEvent], failures: Failures) -> Parts:
         for event in chunk:
@@ -65,7 +75,8 @@ def _by_range(key: ast.RangeKey, scope: Scope, context: Context) -> Route:
                 try:
                     belongs = holds(event)
                 except PROCESSING_ERRORS as error:
-                    failures.add([event], error)
+                    if _tells(event, is_pure_key):
+                        failures.add([event], error)
                     break
                 if belongs:
                     yield label, [event]

@@ -125,7 +125,10 @@ def key(value: Any) -> Any:
     """A value, or a tuple of values, as a key of a dict: all NaN are one key, as in Java's maps,
     although none equals another."""
     if type(value) is tuple:
-        return tuple(map(key, value))
+        for each in value:
+            if each != each or type(each) is tuple:
+                return tuple(map(key, value))
+        return value
     return math.nan if value != value else value
 
 

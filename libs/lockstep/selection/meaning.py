@@ -158,8 +158,8 @@ class Selector:
         # Rows that know where they came from are for rate limiters, order by, and tables, which say
         # whose row they refuse. Nobody else keeps them, or a window downstream would hold on to
         # everything upstream.
-        is_for_table = query.target_kind is SourceKind.TABLE
-        self._carries = self._keeps_origin or self._ordering.is_active or is_for_table
+        self._is_for_table = query.target_kind is SourceKind.TABLE
+        self._carries = self._keeps_origin or self._ordering.is_active or self._is_for_table
         self._groups: dict[Any, list[Any]] = {}
         self._alone: list[Any] = [make() for make in self._makers]
         self.process: Emit = self._choose(query)
@@ -338,7 +338,7 @@ class Selector:
         if self._ordering.is_active and rows:
             parts = [[row] for row in rows] if self._is_by_match else [rows]
             rows = [row for part in parts for row in self._ordering.arrange(part)]
-            if not self._keeps_origin:
+            if not (self._keeps_origin or self._is_for_table):
                 rows = [StreamEvent(row.timestamp_ms, row.data, row.kind) for row in rows]
         if rows:
             self.emit(rows)

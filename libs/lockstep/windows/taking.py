@@ -38,7 +38,8 @@ class Taking:
         is no such failure (limits.too_deep)."""
         if isinstance(error, RecursionError):
             raise error
-        self._failed = self._failed or error
+        # It may be raised again for each chunk: a traceback would grow, and keep all frames alive.
+        self._failed = (self._failed or error).with_traceback(None)
 
     def emit(self, chunk: list[Any]) -> None:
         """Lets a chunk out. What it fails of keeps nothing from what the window has still to do."""

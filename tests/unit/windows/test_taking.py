@@ -50,6 +50,20 @@ def test_chunks_behind_one_that_fails_come_torn() -> None:
     assert behind.got == [([1], None), ([0], None), ([2], raised.value), ([3], raised.value)]
 
 
+def test_a_failure_does_not_grow() -> None:
+    """What is torn raises it again, chunk by chunk: a traceback would keep the frames of all."""
+
+    def behind(chunk: list[Any]) -> None:
+        raise error_in(chunk) or EventError("first")
+
+    taking = Taking(behind)
+    for number in range(100):
+        taking.emit([number])
+    with pytest.raises(EventError, match="first") as raised:
+        taking.end()
+    assert len(raised.traceback) < 5
+
+
 def test_an_event_that_fails_keeps_no_other_out() -> None:
     """Nor what is let out for the others."""
     behind, taken = Behind(), []

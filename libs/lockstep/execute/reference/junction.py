@@ -102,15 +102,16 @@ def deliver_to_all(receivers: Iterable[Emit], chunk: list[StreamEvent]) -> None:
     told already."""
     failures = Failures()
     parts = [chunk]
+    is_torn = error_in(chunk) is not None
     for receive in receivers:
         for part in parts:
             try:
                 receive(part)
             except PROCESSING_ERRORS as error:
                 failures.add(part, error)
-        if failures.parts:
+        if failures.parts and not is_torn:
             parts = _torn(chunk, failures)
-    if error_in(chunk) is None:
+    if not is_torn:
         failures.check()
 
 

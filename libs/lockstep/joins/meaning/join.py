@@ -160,7 +160,8 @@ class JoinInput:
                         except RecursionError:
                             raise  # a limit, and no failure of this event (limits.too_deep)
                         except PROCESSING_ERRORS as error:
-                            self._failed = self._failed or error
+                            # Raised again by what it has torn: its traceback would grow.
+                            self._failed = (self._failed or error).with_traceback(None)
                 if self._failed is not None:
                     raise self._failed
             finally:
