@@ -176,8 +176,9 @@ class SelectorOperator:
         if self.asks and self.calls:
             raise NotLowerable("a condition that asks a table ('in') beside aggregates")
         self._having = None
+        conditions = Compiler(query.having_scope, self.calls)
         if selector.having is not None:
-            self._having = Compiler(query.having_scope, self.calls).condition(selector.having)
+            self._having = conditions.condition(selector.having)
         self._ordering = Ordering(selector, Compiler(query.having_scope, self.calls))
         if self._ordering.is_active and not orders:
             raise NotLowerable("order by, limit or offset")
@@ -185,6 +186,7 @@ class SelectorOperator:
         # what that fails of is told (selection.meaning.Selector).
         tells = self.calls or having or rate or self.groups.is_grouped or self._ordering.is_active
         self._selects_all = self._may_fail and bool(tells)
+        self._drops_marks = self._selects_all or conditions.may_fail
         self.types = query.output.types
         for expression, type_ in zip(expressions, self.types, strict=True):
             if infer(expression, query.scope) is not type_:
@@ -207,6 +209,8 @@ class SelectorOperator:
         results: list[Column] = []
         if self.calls:
             results = self._aggregated(flow, group)
+        if self._drops_marks:
+            flow, group, results = _without_marks(flow, group, results)
         whole: Rows | None = None
         if self._selects_all or self._having is not None:
             whole = self._output_frame(flow.frame(), results)
@@ -430,3 +434,18 @@ class SelectorOperator:
                 keys = None if keys is None else keys[kept]
         chunks = Chunks(columns, frame.times(), starts, order, now, keys)
         return Output(chunks, kinds, groups=groups)
+
+
+def _without_marks(
+    flow: Flow, group: Ids | None, results: list[Column]
+) -> tuple[Flow, Ids | None, list[Column]]:
+    """A flow without its RESET marks, with what belongs to each event. A mark shows the values of
+    some row: what those fail of is no failure of an event."""
+    if flow.kind is None:
+        return flow, group, results
+    real = flow.kind != RESET
+    if real.all():
+        return flow, group, results
+    index = np.flatnonzero(real)
+    some = None if group is None else group[index]
+    return flow.keep(real), some, [each.take(index) for each in results]

@@ -10,7 +10,7 @@ from lockstep.expressions.columns import Compiler
 from lockstep.plan import plan_of
 from lockstep.selection.columns import ALL_KINDS, Groups, SelectorOperator, wanted_kind
 from lockstep.siddhiql.checked import CheckedQuery
-from lockstep.streams.rule import RUNNING
+from lockstep.streams.rule import RUNNING, TUMBLING_WINDOWS
 from tests.unit.columns.flows import longs
 from tests.unit.side_by_side import Step, played
 
@@ -80,3 +80,28 @@ def test_groups_that_are_forgotten_are_new_when_they_come_again() -> None:
     assert groups.compact(longs(0, 1, 1).astype(bool)).tolist() == [-1, 0, 1]
     assert groups.id_of(0, "a") == 2
     assert groups.named(0) == (1, "a")
+
+
+MARKED = "from S#window.lengthBatch(2)[str:length(s) > 1] select s, "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{MARKED}str:charAt(s, 1) as c group by s insert into O;",
+        f"{MARKED}str:charAt(s, 1) as c order by s insert into O;",
+        f"{MARKED}str:charAt(s, 1) as c, sum(i) as t group by s insert all events into O;",
+        f"{MARKED}i having str:charAt(s, 1) != 'z' insert into O;",
+    ],
+)
+def test_a_mark_behind_a_batch_is_no_event_that_fails(text: str) -> None:
+    """A RESET shows the values of a row that the filter kept out: the app stays in columns."""
+    steps: list[Step] = [
+        (100, "S", [["x", 1]]),
+        (200, "S", [["aa", 2]]),
+        (300, "S", [["bb", 3], ["y", 4]]),
+        (400, "S", [["v", 5], ["w", 6]]),
+        (500, "S", [["cc", 7], ["dd", 8]]),
+    ]
+    found = played(S + text, *steps, rule=TUMBLING_WINDOWS.name)
+    assert {row[0] for chunk in found for row in chunk} == {"aa", "bb", "cc", "dd"}

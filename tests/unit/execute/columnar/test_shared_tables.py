@@ -10,6 +10,8 @@ import pytest
 from lockstep.execute.columnar import ColumnarExecutor, lowering_of
 from lockstep.execute.columnar.hosted.queries import HostedQueries
 from lockstep.execute.columnar.hosted.tables import SharedTable
+from lockstep.execute.in_process import InProcessExecutor
+from lockstep.execute.observe import Observe
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 from tests.property.executors_model import Apps, compared, entries, fold
@@ -135,3 +137,37 @@ def test_a_query_that_writes_in_front_of_the_next_one_is_seen(table: str) -> Non
     assert stepped(text, steps, "columnar", restored=True) == expected
     assert in_one_slice(plan_of(text), steps) == expected
     assert any("('a', 4)" in str(seen) for seen in expected)
+
+
+@pytest.mark.parametrize("index", ["@PrimaryKey('k')", "@Index('k')"])
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_row_that_the_table_refuses_is_told_and_the_others_stay(index: str, cut: int) -> None:
+    """Also where its slice is folded again: then the table has each row once."""
+    text = (
+        "define stream New (k int, v int); define stream Ask (k int, v int);"
+        f" {index} define table T (k int, v int); from New select k, v insert into T;"
+        " partition with (k of Ask) begin from Ask#window.expression('count() < 3')"
+        " join T on T.k == Ask.k select T.v as v insert into O; end;"
+    )
+    plan = plan_of(text)
+    (hosted,) = [each for each in lowering_of(plan).units if isinstance(each, HostedQueries)]
+    assert [each.name for each in hosted.shared] == ["T"]
+    log = entries_of(
+        plan,
+        [
+            (100, "New", [[1, 1], [2, 2]]),
+            (200, "New", [[3, 3], [None, 4], [5, 5]]),
+            (300, "Ask", [[3, 0], [5, 0]]),
+        ],
+    )
+    found = []
+    for kind in (ReferenceExecutor, InProcessExecutor):
+        executor = kind(plan, start_ms=0, observe=Observe.OUTSIDE_PARTITIONS)
+        told, seen = [], []
+        for start in range(0, len(log), cut):
+            faults = executor.run_slice(log[start : start + cut]).faults
+            told += [(each.stream, [event.data for event in each.events]) for each in faults]
+            seen += list(map(str, executor.take_observations()))
+        found.append((sorted(executor.on_demand("from T select k, v")), told, seen))
+    assert found[0] == found[1]
+    assert found[0][:2] == ([(1, 1), (2, 2), (3, 3), (5, 5)], [("New", [(None, 4)])])

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.columns.column import Longs
+from lockstep.columns.column import Longs, Unfit
 from lockstep.columns.labels import Levels
 from lockstep.columns.order import Order, levels_from
 from lockstep.columns.units import States
 from lockstep.execute.columnar.hosted.engine import IN_FRONT, HostedEngine
 from lockstep.operators.contract import StreamEvent
+from lockstep.operators.errors import PROCESSING_ERRORS, describe
 from lockstep.tables.columns import TableUnit
 from lockstep.tables.meaning.hash_index import Row
 from lockstep.tables.meaning.row_store import noted
@@ -70,14 +71,18 @@ class SharedTable:
         return noted(self._table.rows, self._journal)
 
     def write(self, writer: str, at: tuple[int, Levels], rows: Sequence[StreamEvent]) -> None:
-        """The rows that a query in columns brings, at their place."""
+        """The rows that a query in columns brings, at their place. Unfit for one that the table
+        refuses: the reference tells its fault, and has what was written before that, too."""
         engine = self._engine
         engine.place.at(*at)
         self._clock.now = engine.now
         apply = self._actions[writer].apply
         self._journal.is_brought = True
-        for row in rows:
-            apply(row)
+        try:
+            for row in rows:
+                apply(row)
+        except PROCESSING_ERRORS as error:
+            raise Unfit(f"table {self.name} refuses an event: {describe(error)}") from error
         self._journal.is_brought = False
 
     def follow(self) -> None:
