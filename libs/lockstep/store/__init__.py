@@ -32,7 +32,7 @@ from lockstep.store.contract import (
 from lockstep.store.figures import Failover, FigureRow, Figures, Grain, SinkFigures, Span
 from lockstep.store.naming import cursor_name, owner_of, revision_id
 from lockstep.store.pauses import Pause
-from lockstep.store.rules import beginnings, needed
+from lockstep.store.rules import beginnings, has_unseen, needed
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
 from lockstep.store.versions import AppVersion, AppVersions, Deploying, HowDeployed
 
@@ -79,6 +79,7 @@ __all__ = [
     "Written",
     "beginnings",
     "cursor_name",
+    "has_unseen",
     "needed",
     "owner_of",
     "revision_id",

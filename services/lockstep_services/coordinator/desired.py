@@ -32,6 +32,7 @@ from lockstep.store import (
     Stale,
     Store,
     Written,
+    has_unseen,
 )
 from lockstep.telemetry import Logger
 from lockstep_services.coordinator.app_logs import AppLogs
@@ -40,6 +41,8 @@ from lockstep_services.coordinator.layouts import Layouts
 from lockstep_services.coordinator.pasts import FoundPast, Pasts, PastWish
 
 MAX_ATTEMPTS: Final = 3
+MAX_LOOKS: Final = 30
+"""At what others deploy, within an attempt: each time another coordinator was faster."""
 MAX_REPLICAS: Final = 100
 MAX_TEXT_BYTES: Final = 1_000_000
 """Settings that the coordinator writes; they outlive a change of the text."""
@@ -177,8 +180,8 @@ class DesiredState:
         settings = {key: value for key, value in settings.items() if key not in OWN_SETTINGS}
         wish = _Wish(plan, text, version_of(text), settings, parallel, past, may_replace, who, how)
         await self._offload.run(lambda: fleet_of(plan, parallel))  # refused here, not later
-        there = await self._store.deployments.list()
-        await self._offload.run(partial(self._claims.refuse, plan, there))
+        claiming = await _present_and_before(await self._store.deployments.list(), self._pasts)
+        await self._offload.run(partial(self._claims.refuse, plan, claiming))
         async with self.one_at_a_time(plan.name):
             return await self._deploy(wish)
 
@@ -194,23 +197,38 @@ class DesiredState:
                 await self._pasts.refuse_pending(before)
             deployment, past = await self._next(wish, before)
             deploying = await _noted(wish, before, self._store, self._settings.versions_keep)
-            # What was free may be another app's by now. The lock makes deployments of this
-            # coordinator take turns; the store refuses one that another coordinator has passed.
-            # Logs of a new app that is refused here stay, as of one that was cut short.
-            async with self._claiming:
-                there = await self._store.deployments.list()
-                await self._offload.run(partial(self._claims.refuse, plan, there))
-                outcome = await self._store.deployments.put(
-                    deployment, epoch=self._epoch.number, deploying=deploying, beside=there
-                )
+            outcome = await self._put_beside_others(plan, deployment, deploying)
             if isinstance(outcome, Written):
                 self._log.info("deployed", app=plan.name, version=wish.version[:12])
                 if deployment.layout:
                     await self.layouts.announce(deployment)
                 await self.nudge()
                 return Deployed(deployment, created=before is None, changed=True, past=past)
-            self._pass_over(outcome)
         raise raced(plan.name)
+
+    async def _put_beside_others(
+        self, plan: AppPlan, deployment: Deployment, deploying: Deploying
+    ) -> Written | Stale:
+        """Puts it unless another app has what it claims: Problem. What was free may be another
+        app's by now. The lock makes deployments of this coordinator take turns; the store refuses
+        one that another coordinator has passed, so that is looked at again. Logs of a new app that
+        is refused here stay, as of one that was cut short."""
+        deployments = self._store.deployments
+        async with self._claiming:
+            there = await deployments.list()
+            for _ in range(MAX_LOOKS):
+                claiming = await _present_and_before(there, self._pasts)
+                await self._offload.run(partial(self._claims.refuse, plan, claiming))
+                outcome = await deployments.put(
+                    deployment, epoch=self._epoch.number, deploying=deploying, beside=there
+                )
+                if isinstance(outcome, Written):
+                    break
+                self._pass_over(outcome)
+                seen, there = there, await deployments.list()
+                if not has_unseen(plan.name, ((one.app, one.version) for one in there), seen):
+                    break  # it is not refused for what others deploy
+        return outcome
 
     async def renew(
         self,
@@ -256,19 +274,16 @@ class DesiredState:
             if there is None and purge:
                 there = await self._logs.kept(app)
             if there is not None:
-                await self._remove(app, purge=purge)
+                remove = self._store.deployments.remove
+                await self._epoch.write(app, lambda epoch: remove(app, epoch=epoch, purge=purge))
+                await self.place(app, ())
+                await self.nudge()
                 self._log.info("undeployed", app=app, purge=purge)
             if purge:
                 await self._logs.let_go(app)
                 await self._logs.sweep(app)
                 return await self._logs.forget(app) or there is not None
         return there is not None
-
-    async def _remove(self, app: str, *, purge: bool) -> None:
-        remove = self._store.deployments.remove
-        await self._epoch.write(app, lambda epoch: remove(app, epoch=epoch, purge=purge))
-        await self.place(app, ())
-        await self.nudge()
 
     async def place(self, app: str, nodes: Sequence[str]) -> bool:
         """Records a placement; False when somebody else wrote meanwhile."""
@@ -356,6 +371,17 @@ async def _noted(wish: _Wish, before: Deployment | None, store: Store, keep: int
         is_first = HowDeployed.FRESH if before is None else HowDeployed.UPGRADE
         how = HowDeployed.RESTORE if wish.version in earlier else is_first
     return Deploying(wish.who, how, keep)
+
+
+async def _present_and_before(there: Sequence[Deployment], pasts: Pasts) -> Sequence[Deployment]:
+    """What is deployed, and what may be again: while an app folds its past, its text before keeps
+    what it claims, as it goes on when that is called off."""
+    again: list[Deployment] = []
+    for one in there:
+        was = one.origin.past and one.origin.past.before
+        if was and was.text != one.text and await pasts.may_be_called_off(one):
+            again.append(replace(one, text=was.text, version=version_of(was.text)))
+    return [*there, *again]
 
 
 def version_of(text: str) -> str:

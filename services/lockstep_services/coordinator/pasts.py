@@ -20,7 +20,7 @@ from lockstep.control import (
     forget_progress,
     log_of,
 )
-from lockstep.events import Position, TickRecord
+from lockstep.events import Position, TickRecord, UnavailableError
 from lockstep.frame import Offload, Problem
 from lockstep.history.past import PastSpan, past_of
 from lockstep.history.results import remove_rows
@@ -144,6 +144,13 @@ class Pasts:
         tail = await (await self._bus.output_log(log_of(deployment))).tail()
         there = tail.generation
         return there is None or deployment.origin.past_for(there.life) is not None
+
+    async def may_be_called_off(self, deployment: Deployment) -> bool:
+        """The same; also where nobody can tell, as its log is away."""
+        try:
+            return await self.is_pending(deployment)
+        except UnavailableError:
+            return True
 
     async def refuse_pending(self, deployment: Deployment) -> None:
         """Problem 409 while the past is on its way: what is asked for now would meet another state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import fastavro
@@ -27,6 +28,30 @@ def record(**types: Any) -> str:
     """The text of a schema."""
     fields = [{"name": name, "type": type_} for name, type_ in types.items()]
     return json.dumps({"type": "record", "name": "R", "fields": fields})
+
+
+def _address(namespace: str, field: dict[str, Any]) -> dict[str, Any]:
+    fields = [{"name": "street", "type": "string"}, field]
+    return {"type": "record", "name": "Address", "namespace": namespace, "fields": fields}
+
+
+UNIONS: Sequence[tuple[str, str, Any, Any]] = (
+    (record(x=["null", "double", "long"]), "long", ("long", 2**53 + 1), 2**53 + 1),
+    (record(x=["null", "bytes", "string"]), "object", "abc", "abc"),
+    (
+        record(
+            x=[
+                _address("a", {"name": "city", "type": "string", "default": "?"}),
+                _address("b", {"name": "zip", "type": "int", "default": 0}),
+            ]
+        ),
+        "object",
+        ("b.Address", {"street": "s", "zip": 7}),
+        {"street": "s", "zip": 7},
+    ),
+)
+"""Schemas, types of the attribute `x`, values as they are written, and as they are read. In each an
+earlier branch of the union would take the value, too, where one schema is resolved by another."""
 
 
 def binary(schema: str, value: Any) -> bytes:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lockstep.events import StreamSchema
 from lockstep.mapping import MappingError
 from lockstep.siddhiql.errors import SiddhiQLError
-from tests.unit.mapping.avro_schemas import NARROW_DEF, binary, reason, record, stream
+from tests.unit.mapping.avro_schemas import NARROW_DEF, UNIONS, binary, reason, record, stream
 from tests.unit.mapping.mappers import (
     NARROW,
     SCHEMA,
@@ -85,6 +85,18 @@ def test_a_container_is_read_in_the_form_of_the_readers_schema() -> None:
     newer["fields"].append({"name": "d", "type": "double", "default": 9.5})
     mapper = source("avro", form="container", schema_def=json.dumps(newer))
     assert rows(mapper.read(target.getvalue(), 7)) == [[("x", 1, 9.5)]]
+
+
+@pytest.mark.parametrize(("schema", "type_", "value", "found"), UNIONS)
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+def test_a_container_of_the_readers_own_schema_is_read_as_it_was_written(
+    schema: str, type_: str, value: Any, found: Any, codec: str
+) -> None:
+    """By the branch of a union that it was written by, not by the first that fits."""
+    target = io.BytesIO()
+    fastavro.writer(target, fastavro.parse_schema(json.loads(schema)), [{"x": value}], codec)
+    mapper = source("avro", schema=stream(x=type_), form="container", schema_def=schema)
+    assert rows(mapper.read(target.getvalue(), 7)) == [[(found,)]]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from lockstep.schemas import Kind, SchemaRefusedError, Wanted, bring
 from lockstep.schemas.registry import AWAY_FOR_MS, UNKNOWN_FOR_MS, SchemaRegistry
 from lockstep.telemetry import get_logger
 from tests.schema_registry import RegistryServer
+from tests.unit.mapping.avro_schemas import UNIONS, stream
 from tests.unit.mapping.mappers import attributes, events, rows, sink, source
 
 OLD = json.dumps(
@@ -167,6 +168,24 @@ async def test_messages_are_read_in_the_form_of_the_readers_schema(world: World)
     assert rows(mapper.read(second, 7)) == [[("y", 6, 1.5)]]
     await world.bring(mapper, first)
     assert len(world.server.asked) == 2
+
+
+@pytest.mark.parametrize(("schema", "type_", "value", "found"), UNIONS)
+async def test_a_message_of_the_readers_own_schema_is_read_as_it_was_written(
+    world: World, schema: str, type_: str, value: Any, found: Any
+) -> None:
+    """By the branch of a union that it was written by, not by the first that fits."""
+    number = world.server.put("s-value", schema)
+    mapper = source(
+        "avro",
+        schema=stream(x=type_),
+        schema_registry=world.server.url,
+        use_avro_deserializer="true",
+        schema_def=schema,
+    )
+    body = message(number, schema, {"x": value})
+    await world.bring(mapper, body)
+    assert rows(mapper.read(body, 7)) == [[(found,)]]
 
 
 async def test_messages_are_read_as_they_were_written_without_a_readers_schema(

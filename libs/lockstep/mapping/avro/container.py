@@ -61,6 +61,7 @@ class ContainerReader:
                 f"the container file is packed with {codec[:20]!r}", hint="use deflate, or none"
             )
         sync = source.read(_SYNC_BYTES)
+        other = schema.other(reader)
         records: list[Any] = []
         left_bytes, read_bytes = MAX_UNPACKED_BYTES, 0
         while source.tell() < len(payload):
@@ -70,8 +71,8 @@ class ContainerReader:
                 block = _inflated(block, left_bytes, where)
                 left_bytes -= len(block)
             read_bytes += len(block)
-            form = schema.for_reading(read_bytes, reader)
-            _add_records(records, count, block, form, reader, where)
+            form = schema.for_reading(read_bytes, other)
+            _add_records(records, count, block, form, other, where)
         return records, reader or schema
 
     def _schema(self, text: str) -> AvroSchema:

@@ -117,6 +117,11 @@ class AvroSchema:
             return str(type_.get("logicalType") or type_["type"])
         return str(type_)
 
+    def other(self, reader: AvroSchema | None) -> AvroSchema | None:
+        """The reader's schema, unless it says the same: then a value is read as it was written.
+        Where the library resolves it, it may choose another branch of a union than the writer."""
+        return None if reader is not None and reader.parsed == self.parsed else reader
+
     def for_reading(self, message_bytes: int, reader: AvroSchema | None) -> Any:
         """The schema as the library reads a message of that size by it. The values of one that may
         be too much are counted, which takes time; a `reader` may fill in any number of them."""
@@ -131,6 +136,7 @@ class AvroSchema:
         """A value in bytes, in the form of `reader` if there is one."""
         begin_message()
         source = io.BytesIO(payload)
+        reader = self.other(reader)
         form = self.for_reading(len(payload), reader)
         try:
             value = fastavro.schemaless_reader(

@@ -33,12 +33,12 @@ CUT = (
 
 
 class Scene:
-    """`beats`: who is heard of."""
+    """`beats`: who is heard of. `shelf`: of the store, where another coordinator has it, too."""
 
-    def __init__(self, log: Logger | None = None) -> None:
+    def __init__(self, log: Logger | None = None, shelf: MemoryShelf | None = None) -> None:
         clock, log = VirtualClock(10_000), log or get_logger()
         self.clock = clock
-        self.shelf = MemoryShelf()
+        self.shelf = shelf or MemoryShelf()
         self.store, self.bus = MemoryStore(self.shelf), MemoryBus(MemoryCarrier(clock))
         self.settings = load_settings({}).coordinator
         self.beats = [Heartbeat(name, "processor", "", 0, 1_000) for name in ("n1", "n2")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lockstep.bus import LogName
-from lockstep.events import Life
+from lockstep.events import Life, UnavailableError
 from lockstep.frame import Problem
 from lockstep.siddhiql import check
 from lockstep.store import (
@@ -24,7 +24,7 @@ from lockstep.store import (
     Revision,
     Stale,
 )
-from lockstep_services.coordinator import claims
+from lockstep_services.coordinator import claims, desired
 from lockstep_services.coordinator.pasts import PastWish
 from lockstep_services.coordinator.restoring import Restoring
 from tests.unit.services.coordinator.scenes import CUT, Scene
@@ -255,6 +255,52 @@ async def test_a_path_of_another_app_is_refused() -> None:
     await scene.deploy("Spy", text=orders)
 
 
+async def folding(scene: Scene, app: str, text: str) -> None:
+    """Another text of an app is deployed, to begin with a past."""
+    one = await scene.desired.get(app)
+    life, was = one.life.next, Before(one.text, {}, 1)
+    past = Past(app, 1, 0, 0, "nowhere", life, before=was)
+    following = replace(
+        one, text=text.format(app=app), version="next", life=life,
+        origin=replace(one.origin, past=past),
+    )  # fmt: skip
+    await scene.store.deployments.put(following, epoch=scene.epoch.number)
+
+
+async def test_a_path_stays_an_apps_while_its_past_may_be_called_off() -> None:
+    """Else two apps had it then: the text before goes on, which claims it."""
+    scene, orders = Scene(), ORDERS.format(path="orders")
+    await scene.deploy("Shop", text=orders)
+    await folding(scene, "Shop", ORDERS.format(path="others"))
+    for path in ("orders", "others"):
+        with pytest.raises(Problem, match=f"the path '/{path}' belongs to another app"):
+            await scene.deploy("Spy", text=ORDERS.format(path=path))
+    assert list(await scene.bus.logs("Spy")) == []
+    await scene.calling_off.call_off("Shop", "why", purge=False, who="ann")
+    with pytest.raises(Problem, match="the path '/orders' belongs to another app"):
+        await scene.deploy("Spy", text=orders)
+    await scene.deploy("Spy", text=ORDERS.format(path="others"))
+
+
+async def test_it_is_free_once_the_app_has_begun_with_its_past() -> None:
+    """Not while nobody can tell; others' apps do not wait for that."""
+    scene, orders, is_away = Scene(), ORDERS.format(path="orders"), True
+    await scene.deploy("Shop", text=orders)
+    await folding(scene, "Shop", ORDERS.format(path="others"))
+
+    async def is_pending(deployment: Deployment) -> bool:
+        if is_away:
+            raise UnavailableError("the log is away")
+        return False
+
+    scene.pasts.is_pending = is_pending  # type: ignore[method-assign]
+    with pytest.raises(Problem, match="the path '/orders' belongs to another app"):
+        await scene.deploy("Spy", text=orders)
+    await scene.deploy("Other", text=ORDERS.format(path="free"))
+    is_away = False
+    await scene.deploy("Spy", text=orders)
+
+
 async def test_a_path_that_another_app_takes_meanwhile_is_refused() -> None:
     """It was free when it was looked for, and belongs to who was faster when it is written."""
     scene, orders = Scene(), ORDERS.format(path="orders")
@@ -296,6 +342,50 @@ async def test_an_app_beside_another_one_is_deployed_all_the_same() -> None:
     await beside_another_coordinator(scene, "others")
     await scene.deploy("Spy", text=ORDERS.format(path="orders"))
     assert [one.app for one in await scene.desired.list()] == ["Shop", "Spy"]
+
+
+def yielding(scene: Scene) -> None:
+    """Others write between what a coordinator has seen deployed and what it writes."""
+    list_of = scene.store.deployments.list
+
+    async def listed() -> Sequence[Deployment]:
+        found = await list_of()
+        await asyncio.sleep(0)
+        return found
+
+    scene.store.deployments.list = listed  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("terms_apart", [0, 1])
+async def test_two_coordinators_refuse_no_app_that_nobody_else_touches(terms_apart: int) -> None:
+    """Each is passed by the other again and again; also by one of a later term."""
+    one = Scene()
+    other = Scene(shelf=one.shelf)
+    other.epoch.number += terms_apart
+    for scene in (one, other):
+        yielding(scene)
+    apps = [(scene, f"{name}{n}") for n in range(30) for scene, name in ((one, "A"), (other, "B"))]
+    await asyncio.gather(*(scene.deploy(app) for scene, app in apps))
+    found = {each.app for each in await one.desired.list()}
+    assert found == {app for _, app in apps}
+
+
+async def test_who_is_always_passed_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No deployment goes on forever, however busy another coordinator is."""
+    monkeypatch.setattr(desired, "MAX_LOOKS", 5)
+    scene, other = Scene(), Scene()
+    put, passed = scene.store.deployments.put, list[str]()
+
+    async def late(deployment: Deployment, **how: Any) -> Any:
+        passed.append(f"B{len(passed)}")
+        faster = (await other.deploy(passed[-1])).deployment
+        await put(faster, epoch=scene.epoch.number)
+        return await put(deployment, **how)
+
+    scene.store.deployments.put = late  # type: ignore[method-assign]
+    with pytest.raises(Problem, match="changed by somebody else") as refused:
+        await scene.deploy("A")
+    assert (refused.value.status, len(passed)) == (409, desired.MAX_ATTEMPTS * 5)
 
 
 async def test_apps_that_shared_a_path_go_on() -> None:
