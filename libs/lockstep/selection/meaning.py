@@ -56,7 +56,9 @@ class Torn(list[Any]):
 
     def __init__(self, events: Sequence[Any], error: BaseException) -> None:
         super().__init__(events)
-        self.error = error
+        # Whoever is behind raises it again, chunk by chunk: a traceback would grow, and keep all
+        # frames alive.
+        self.error = error.with_traceback(None)
 
 
 def error_in(chunk: list[Any]) -> BaseException | None:

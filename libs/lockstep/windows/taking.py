@@ -38,8 +38,7 @@ class Taking:
         is no such failure (limits.too_deep)."""
         if isinstance(error, RecursionError):
             raise error
-        # It may be raised again for each chunk: a traceback would grow, and keep all frames alive.
-        self._failed = (self._failed or error).with_traceback(None)
+        self._failed = self._failed or error
 
     def emit(self, chunk: list[Any]) -> None:
         """Lets a chunk out. What it fails of keeps nothing from what the window has still to do."""

@@ -160,8 +160,7 @@ class JoinInput:
                         except RecursionError:
                             raise  # a limit, and no failure of this event (limits.too_deep)
                         except PROCESSING_ERRORS as error:
-                            # Raised again by what it has torn: its traceback would grow.
-                            self._failed = (self._failed or error).with_traceback(None)
+                            self._failed = self._failed or error
                 if self._failed is not None:
                     raise self._failed
             finally:
