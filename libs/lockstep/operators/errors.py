@@ -26,18 +26,20 @@ class SnapshotError(LockstepError):
     fault = Fault.EXTERNAL
 
 
-PROCESSING_ERRORS = (
+EVENT_ERRORS = (
     ArithmeticError,
     AttributeError,
     LockstepError,
     LookupError,
-    RecursionError,
     TypeError,
     ValueError,
     struct.error,
 )
+"""What one event, or a part of a chunk, may fail of by itself, while the others go on."""
+
+PROCESSING_ERRORS = (*EVENT_ERRORS, RecursionError)
 """What a junction contains: the errors that values, not programs, can cause. Everything else
-escapes.
+escapes. What goes too deep is a limit of the whole chunk (limits.too_deep).
 """
 
 

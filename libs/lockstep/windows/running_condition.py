@@ -18,7 +18,7 @@ from lockstep.operators.contract import (
     PlainState,
     StreamEvent,
 )
-from lockstep.operators.errors import PROCESSING_ERRORS, EventError
+from lockstep.operators.errors import EVENT_ERRORS, PROCESSING_ERRORS, EventError
 from lockstep.siddhiql import parse
 from lockstep.siddhiql.checking.expressions import condition
 from lockstep.siddhiql.checking.window_expressions import window_scope
@@ -107,7 +107,7 @@ class ConditionedWindow(WindowBase):
         assert self._condition is not None
         try:
             return self._condition.holds(first, newest)
-        except PROCESSING_ERRORS as error:
+        except EVENT_ERRORS as error:
             self._condition.holds(newest, newest)
             taking.fail(error)
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.operators.contract import Emit
-from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.operators.errors import EVENT_ERRORS
 from lockstep.selection.meaning import Torn
 
 
@@ -28,23 +28,20 @@ class Taking:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         """It is done, or has failed."""
-        if not isinstance(error, PROCESSING_ERRORS):
+        if not isinstance(error, EVENT_ERRORS):
             return False
         self.fail(error)
         return True
 
     def fail(self, error: BaseException) -> None:
-        """Something has failed that need not stop the event that is being taken. What goes too deep
-        is no such failure (limits.too_deep)."""
-        if isinstance(error, RecursionError):
-            raise error
+        """Something has failed that need not stop the event that is being taken."""
         self._failed = self._failed or error
 
     def emit(self, chunk: list[Any]) -> None:
         """Lets a chunk out. What it fails of keeps nothing from what the window has still to do."""
         try:
             self._emit(chunk if self._failed is None else Torn(chunk, self._failed))
-        except PROCESSING_ERRORS as error:
+        except EVENT_ERRORS as error:
             self.fail(error)
 
     def end(self, chunk: list[Any] | None = None) -> None:

@@ -19,7 +19,7 @@ from lockstep.operators.contract import (
     PlainState,
     StreamEvent,
 )
-from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.operators.errors import EVENT_ERRORS, PROCESSING_ERRORS
 from lockstep.operators.limits import RowCount
 from lockstep.selection.meaning import Torn, error_in, first_of
 from lockstep.tables.meaning import SomeFailedError
@@ -157,9 +157,7 @@ class JoinInput:
                     for process in (left, right):
                         try:
                             process([event])
-                        except RecursionError:
-                            raise  # a limit, and no failure of this event (limits.too_deep)
-                        except PROCESSING_ERRORS as error:
+                        except EVENT_ERRORS as error:
                             self._failed = self._failed or error
                 if self._failed is not None:
                     raise self._failed

@@ -19,7 +19,7 @@ from lockstep.operators.contract import (
     PlainState,
     StreamEvent,
 )
-from lockstep.operators.errors import PROCESSING_ERRORS
+from lockstep.operators.errors import EVENT_ERRORS
 from lockstep.patterns.meaning.chain import Leaf
 from lockstep.patterns.meaning.progress import Progress
 from lockstep.patterns.meaning.token import Token, decode_token, encode_token
@@ -69,9 +69,7 @@ class PatternMachine:
                     continue
                 try:
                     play(leaves, event, out)
-                except RecursionError:
-                    raise  # a limit, and no failure of this event (limits.too_deep)
-                except PROCESSING_ERRORS as error:
+                except EVENT_ERRORS as error:
                     failed = failed or error
                     self._progress.take_matches()  # of the event that failed
             self._emit_all(out, failed)
@@ -86,9 +84,7 @@ class PatternMachine:
         for matches in chunks:
             try:
                 self.emit(matches if failed is None else Torn(matches, failed))
-            except RecursionError:
-                raise
-            except PROCESSING_ERRORS as error:
+            except EVENT_ERRORS as error:
                 first = first or error
         if first is not None:
             raise first
