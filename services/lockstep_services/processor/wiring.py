@@ -170,20 +170,19 @@ class Processor:
     async def _let_go(self) -> None:
         """Stops all units where they are: nobody can be told, and what they hold is elsewhere."""
         async with self._assigning:
-            for key in list(self._runners):
-                await self._context.tasks.stop(f"replica-{key}")
-                self._forget(key)
+            await all_of(map(self._stop_unit, self._runners))
 
     async def _end(self, key: str) -> None:
         try:
             await self._runners[key].drain(self._giving)
         finally:  # whatever could not be given away: it does not go on here
-            await self._context.tasks.stop(f"replica-{key}")
-            self._forget(key)
+            await self._stop_unit(key)
         await self._context.world.bus.topics.publish(LEASE_NUDGE, key.encode())
         await self._beating.say()
 
-    def _forget(self, key: str) -> None:
+    async def _stop_unit(self, key: str) -> None:
+        async with self._giving:  # it may give a lease back, too
+            await self._context.tasks.stop(f"replica-{key}")
         if self._runners.pop(key, None) is not None:
             name = place_of(key)
             self._context.metrics.forget_all(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -14,7 +16,8 @@ from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.control import log_of
 from lockstep.events.codec import EventsHeader
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.frame import Context, Process, Service, ThreadOffload, open_world
+from lockstep.frame import Context, Process, Service, ThreadOffload, Wire, World, open_world
+from lockstep.leader.roll import LeaseRoll
 from lockstep.settings import load_settings
 from lockstep_services.coordinator.wiring import wire as coordinator
 from lockstep_services.processor import wiring
@@ -69,6 +72,27 @@ async def _call(url: str, method: str, body: object) -> None:
         assert said.status < 300, await said.text()
 
 
+@asynccontextmanager
+async def running(processor: Wire) -> AsyncIterator[tuple[World, Process]]:
+    """A suite in memory whose processor folds an event of each app."""
+    clock, randomness, settings = SystemClock(), SystemRandomness(), load_settings(SETTINGS)
+    world = await open_world(settings, clock, randomness)
+    process = Process(settings, world, clock, randomness)
+    wires = ("coordinator", coordinator), ("receiver", receiver), ("processor", processor)
+    for name, wire in wires:
+        process.add(name, wire)
+    await process.start()
+    for app in APPS:
+        url = f"{process.running.url}/v1/apps"
+        await _call(url, "PUT", {"text": TEXT.format(app)})
+        await _call(f"{url}/{app}/streams/In/events", "POST", [{"v": 1}])
+    try:
+        yield world, process
+    finally:
+        await process.stop()
+        await world.close()
+
+
 async def test_units_whose_slices_are_long_are_waited_for_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -81,30 +105,47 @@ async def test_units_whose_slices_are_long_are_waited_for_together(
         await rest(fold)
 
     monkeypatch.setattr(wiring, "GIVE_AT_A_TIME", 1)
-    clock, randomness, settings = SystemClock(), SystemRandomness(), load_settings(SETTINGS)
     with capture_logs() as told:
-        world = await open_world(settings, clock, randomness)
-        process = Process(settings, world, clock, randomness)
-        for name, wire in (
-            ("coordinator", coordinator), ("receiver", receiver), ("processor", slices.wire)
-        ):  # fmt: skip
-            process.add(name, wire)
-        await process.start()
-        try:
-            for app in APPS:
-                url = f"{process.running.url}/v1/apps"
-                await _call(url, "PUT", {"text": TEXT.format(app)})
-                await _call(f"{url}/{app}/streams/In/events", "POST", [{"v": 1}])
+        async with running(slices.wire) as (world, process):
             for _ in APPS:
                 assert await asyncio.to_thread(slices.begun.acquire, timeout=LIMIT_S)
             monkeypatch.setattr(FoldLoop, "at_rest", at_rest)
-        finally:
             await process.stop()
-            slices.may_end.set()
-        for app in APPS:
-            deployment = await world.store.deployments.get(app)
-            assert deployment is not None
-            output = await world.bus.output_log(log_of(deployment))
-            assert (await output.tail()).last_id is not None
-        await world.close()
+            for app in APPS:
+                deployment = await world.store.deployments.get(app)
+                assert deployment is not None
+                output = await world.bus.output_log(log_of(deployment))
+                assert (await output.tail()).last_id is not None
     assert not [one for one in told if one["event"] == "given away in the middle of a slice"]
+
+
+async def test_units_of_a_processor_that_is_cut_off_stop_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each may wait for a lease server that does not answer: all of them wait at the same time."""
+    processors: list[Processor] = []
+    given_back: list[str] = []
+    all_wait = asyncio.Barrier(len(APPS))
+    forget = LeaseRoll.forget
+
+    def wired(context: Context) -> Service:
+        processors.append(
+            Processor(context, lambda plan, _: ReferenceExecutor(plan), ThreadOffload)
+        )
+        return processors[-1]
+
+    async def slowly(roll: LeaseRoll, resource: str) -> None:
+        await asyncio.wait_for(all_wait.wait(), LIMIT_S)
+        await forget(roll, resource)
+        given_back.append(resource)
+
+    async with running(wired) as (_, process):
+        tasks = process.running.contexts["processor"].tasks
+        async with asyncio.timeout(LIMIT_S):
+            while not {f"replica-{app}" for app in APPS} <= tasks.names:
+                await asyncio.sleep(0.02)
+        monkeypatch.setattr(LeaseRoll, "forget", slowly)
+        await asyncio.wait_for(processors[0]._let_go(), LIMIT_S)
+        monkeypatch.setattr(LeaseRoll, "forget", forget)
+        assert len(given_back) == len(APPS)
+        assert not [name for name in tasks.names if name.startswith("replica-")]
