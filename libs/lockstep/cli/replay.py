@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -19,7 +20,7 @@ import pyarrow.parquet as pa_parquet
 import stamina
 
 from lockstep.cli.client import Client
-from lockstep.cli.refusals import detail
+from lockstep.cli.refusals import RefusedError, detail
 from lockstep.clock import SystemClock
 from lockstep.events import Fault, LockstepError
 from lockstep.simulating import Columns
@@ -35,11 +36,16 @@ _TYPES: Final = {"string": pa.string(), "bool": pa.bool_()}
 """What a value may look like something else for. Numbers are what they look like: a file may have
 1.0 for a whole number, as tables with gaps are written, and the receiver takes it for one."""
 _WHOLE_TYPES: Final = ("int", "long")
+_NUMBER_TYPES: Final = (*_WHOLE_TYPES, "float", "double")
+_NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _OBJECT_BEGINS: Final = re.compile(r"\{")
 _WRITTEN_TIMES: Final = (
     pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"),
 )  # fmt: skip
 """What a text may say a time in, as a CSV's columns are tried."""
+
+SendRows = Callable[[Sequence[Mapping[str, Any]], int, int], Awaitable[Any]]
+"""Rows, the first one's number from 0 and what size their key says, to the receiver's answer."""
 
 
 class ReplayFileError(LockstepError):
@@ -54,7 +60,8 @@ class ReplayFile:
 
     `fingerprint` is part of the batches' idempotency keys: sending the same file again in the same
     way adds nothing within the receiver's deduplication window. `written`: columns whose numbers
-    are kept as the file has them.
+    are kept as the file has them. `order`: the places that the rows have in the file, from 0; None
+    where they are as there.
     """
 
     table: pa.Table
@@ -62,6 +69,7 @@ class ReplayFile:
     fingerprint: str
     time_column: str | None = None
     written: tuple[str, ...] = ()
+    order: pa.Array | None = None
 
     @property
     def rows(self) -> int:
@@ -73,8 +81,7 @@ class ReplayFile:
         """Reads CSV, NDJSON or Parquet by its ending; raises ReplayFileError. `columns`: of the
         stream. Values of its attributes are read as these types, all others as they look."""
         looks = _read(path, {name: _TYPES[kind] for name, kind in columns if kind in _TYPES})
-        whole = [name for name, kind in columns if kind in _WHOLE_TYPES]
-        table, written = _as_written(path, looks, whole)
+        table, written = _as_written(path, looks, columns)
         fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()
         if time_column is None:
             return cls(table, None, fingerprint, written=written)
@@ -86,11 +93,15 @@ class ReplayFile:
             )
         times = _epoch_ms(looks[time_column], path)
         order = pc.sort_indices(times)
-        return cls(table.take(order), times.take(order), fingerprint, time_column, written)
+        return cls(table.take(order), times.take(order), fingerprint, time_column, written, order)
+
+    def place(self, at: int) -> int:
+        """In the file, from 1, of the row that is sent at that place, from 0."""
+        return 1 + (at if self.order is None else int(self.order[at].as_py()))
 
     def key(self, stream: str, size: int, start: int) -> str:
-        """Of the batch that begins at a row. The receiver keys an app's log by it alone, so it
-        stands for all that says which rows go where."""
+        """Of the batch of that size that begins at a row. The receiver keys an app's log by it
+        alone, so it stands for all that says which rows go where."""
         said = json.dumps([self.fingerprint, stream, size, self.time_column, start])
         return hashlib.sha256(said.encode()).hexdigest()[:32]
 
@@ -112,14 +123,16 @@ class ReplayFile:
 @dataclass(slots=True)
 class Replayed:
     """What the receiver said of a file's rows. `duplicates`: so many of the accepted ones were
-    there already. `reasons`: of the first refused ones."""
+    there already. `left`: so many got no answer, as the replay ended before. `reasons`: of the
+    first refused ones."""
 
     accepted: int = 0
     refused: int = 0
     duplicates: int = 0
+    left: int = 0
     reasons: list[str] = field(default_factory=list)
 
-    def add(self, answer: Mapping[str, Any], start: int) -> None:
+    def add(self, answer: Mapping[str, Any], source: ReplayFile, start: int) -> None:
         """An answer for the rows from that one on."""
         self.accepted += answer["accepted"]
         self.duplicates += answer["accepted"] if answer.get("duplicate") else 0
@@ -127,7 +140,7 @@ class Replayed:
         for one in answer.get("refused") or ():
             if len(self.reasons) < SHOWN_REASONS:
                 why = detail({"errors": one.get("errors")})
-                self.reasons.append(f"row {start + one['line']}: {why}")
+                self.reasons.append(f"row {source.place(start + one['line'] - 1)}: {why}")
 
 
 def _read(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
@@ -163,17 +176,16 @@ def _read_json(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     return pa_json.read_json(path, parse_options=options)
 
 
-def _as_written(
-    path: Path, looks: pa.Table, names: Sequence[str]
-) -> tuple[pa.Table, tuple[str, ...]]:
-    """Numbers as text where whole ones look like doubles, as one with a point makes them look: a
-    double would round the long ones. And the columns where that is so."""
+def _as_written(path: Path, looks: pa.Table, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
+    """Numbers as text where they do not look as the stream has them. Whole ones look like doubles
+    beside one with a point, and a double would round the long ones; one odd value in a CSV makes
+    all of its column look odd. And the columns where that is so."""
+    ending = path.suffix.lower()
     found = tuple(
         name
-        for name in names
-        if looks.column_names.count(name) == 1 and pa.types.is_floating(looks[name].type)
+        for name, kind in columns
+        if looks.column_names.count(name) == 1 and _looks_otherwise(looks[name].type, kind, ending)
     )
-    ending = path.suffix.lower()
     if not found or ending == ".parquet":  # which has doubles where they look like that
         return looks, ()
     if ending == ".csv":
@@ -190,9 +202,18 @@ def _as_written(
     return table, found
 
 
+def _looks_otherwise(looks: pa.DataType, kind: str, ending: str) -> bool:
+    """Than an attribute of that type, if that one is a number. In a CSV alone a number may look
+    like something else, as all is text there."""
+    if pa.types.is_floating(looks):
+        return kind in _WHOLE_TYPES
+    is_plain = pa.types.is_integer(looks) or pa.types.is_null(looks)
+    return ending == ".csv" and not is_plain and kind in _NUMBER_TYPES
+
+
 def _json_numbers(path: Path, names: Sequence[str]) -> pa.Table:
     """Those columns, as text."""
-    decoder, at = json.JSONDecoder(strict=False), 0
+    decoder, at = json.JSONDecoder(strict=False, parse_float=str), 0
     columns: dict[str, list[str | None]] = {name: [] for name in names}
     try:
         text = path.read_text("utf-8")
@@ -206,11 +227,12 @@ def _json_numbers(path: Path, names: Sequence[str]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
 
-def _number(text: str | None) -> float | None:
-    """Exactly what is written, if it is whole."""
-    if text is None:
-        return None
-    whole, _, fraction = text.partition(".")
+def _number(text: str | None) -> float | str | None:
+    """Exactly what is written, if it is whole. What is no number stays text: the receiver refuses
+    its row."""
+    if text is None or _NUMBER.fullmatch(text.strip(" \t")) is None:
+        return text
+    whole, _, fraction = text.strip(" \t").partition(".")
     try:
         return float(text) if fraction.strip("0") else int(whole)
     except ValueError:  # with an exponent, or with nothing in front of the point
@@ -268,30 +290,68 @@ async def replay_file(
     speed: float,
     batch: int,
     advance: Callable[[int], object],
-) -> Replayed:
-    """Sends the file; at a speed above 0 each batch waits for its time."""
+    total: Replayed,
+) -> None:
+    """Sends the file; at a speed above 0 each batch waits for its time. `total` says how far it
+    came, also when an error ends it: RefusedError (of no row), UnavailableError."""
+
+    async def send(rows: Sequence[Mapping[str, Any]], start: int, size: int) -> Any:
+        return await client.send(
+            app,
+            stream,
+            "\n".join(json.dumps(row, default=str) for row in rows).encode(),
+            content_type="application/x-ndjson",
+            idempotency_key=source.key(stream, size, start),
+        )
+
     clock = SystemClock()
     started_ms = clock.monotonic_ms()
     first_ms: int | None = None
-    total = Replayed()
+    total.left = source.rows
     for start, ts, rows in source.batches(batch):
         first_ms = ts if first_ms is None else first_ms
         if speed > 0:
             wait_ms = started_ms + (ts - first_ms) / speed - clock.monotonic_ms()
             await asyncio.sleep(max(0.0, wait_ms / 1000))
-        body = "\n".join(json.dumps(row, default=str) for row in rows).encode()
-        answer = await send_retrying(
-            lambda body=body, start=start: client.send(  # type: ignore[misc]
-                app,
-                stream,
-                body,
-                content_type="application/x-ndjson",
-                idempotency_key=source.key(stream, batch, start),
-            )
-        )
-        total.add(answer, start)
+        await _send_rows(send, source, rows, start, batch, total)
         advance(len(rows))
-    return total
+
+
+async def _send_rows(
+    send: SendRows,
+    source: ReplayFile,
+    rows: Sequence[Mapping[str, Any]],
+    start: int,
+    size: int,
+    total: Replayed,
+) -> None:
+    """Until the receiver has said of each row what it makes of it. Rows that it refuses as a whole,
+    as it does not name more than so many, go again in halves. `size`: what the key says of them."""
+    try:
+        answer = await send_retrying(lambda: send(rows, start, size))
+    except RefusedError as error:
+        refused = _refused_rows(error, len(rows))
+        if refused is None:
+            middle = (len(rows) + 1) // 2
+            for part, at in ((rows[:middle], start), (rows[middle:], start + middle)):
+                await _send_rows(send, source, part, at, len(part), total)
+            return
+        answer = {"accepted": 0, "refused_count": len(rows), "refused": refused}
+    total.add(answer, source, start)
+    total.left -= len(rows)
+
+
+def _refused_rows(error: RefusedError, sent: int) -> Sequence[Mapping[str, Any]] | None:
+    """The reasons row by row, if it refuses all; None where it does not say which ones. The error
+    itself where it is not about rows."""
+    found = error.problem.get("errors")
+    if error.status != HTTPStatus.BAD_REQUEST or not found or not isinstance(found, list):
+        raise error
+    if not all(isinstance(one, Mapping) for one in found):
+        raise error
+    if all(isinstance(one.get("line"), int) for one in found):
+        return found
+    return [{"line": 1, "errors": found}] if sent == 1 else None
 
 
 async def send_retrying(send: Callable[[], Any], *, limit_ms: int | None = None) -> Any:

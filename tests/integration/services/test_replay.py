@@ -54,11 +54,12 @@ def source(tmp_path: Path) -> ReplayFile:
 async def _replayed(
     cluster: Cluster, app: str, stream: str, source: ReplayFile, batch: int
 ) -> Replayed:
-    url = cluster.url("receiver")
+    url, total = cluster.url("receiver"), Replayed()
     async with Client(Addresses(url, url, url)) as client:
-        return await replay_file(
-            client, app, stream, source, speed=0, batch=batch, advance=lambda _: None
+        await replay_file(
+            client, app, stream, source, speed=0, batch=batch, advance=lambda _: None, total=total
         )
+    return total
 
 
 async def test_a_file_goes_into_each_stream_that_it_is_sent_to(

@@ -93,6 +93,42 @@ def test_long_numbers_are_not_rounded(tmp_path: Path, name: str, content: str) -
     ]  # fmt: skip
 
 
+def test_long_numbers_with_a_point_are_not_rounded(tmp_path: Path) -> None:
+    """In NDJSON no more than in a CSV."""
+    for name, text in (
+        ("f.csv", "n\n9007199254740993.0\n1.5\n"),
+        ("f.ndjson", '{"n": 9007199254740993.0}\n{"n": 1.5}\n'),
+    ):
+        assert [row["n"] for row in _rows(_written(tmp_path, name, text))] == [2**53 + 1, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "read"),
+    [
+        ("long", "9007199254740993 1.0 - 1e3", [2**53 + 1, 1, "-", 1_000.0]),
+        ("double", "1.5 +5 .5 x NaN", [1.5, 5, 0.5, "x", None]),
+        ("double", "1 inf 1_0 ١ 2;3", [1, "inf", "1_0", "١", "2;3"]),
+        ("long", "inf 1.5 2", ["inf", 1.5, 2]),
+        ("int", "0 1 true", [0, 1, "true"]),
+        ("float", "2013-01-01 2013-01-02", ["2013-01-01", "2013-01-02"]),
+        ("string", "1 -", ["1", "-"]),
+    ],
+)
+def test_an_odd_value_leaves_the_numbers_of_its_column_what_they_are(
+    tmp_path: Path, kind: str, values: str, read: list[Any]
+) -> None:
+    """It alone is text, which the receiver refuses; a gap stays a gap."""
+    path = _written(tmp_path, "f.csv", "v,w\n" + "".join(f"{v},1\n" for v in values.split()))
+    found = [row["v"] for row in _rows(path, columns=[("v", kind)])]
+    assert (found, list(map(type, found))) == (read, list(map(type, read)))
+
+
+def test_text_of_ndjson_is_no_number(tmp_path: Path) -> None:
+    """Whatever it looks like: there it was written as text."""
+    path = _written(tmp_path, "f.ndjson", '{"n": "5"}\n')
+    assert _rows(path) == [{"n": "5"}]
+
+
 @pytest.mark.parametrize("time", ["2000.5", "1e30"])
 def test_a_time_is_a_whole_number(tmp_path: Path, time: str) -> None:
     """Of milliseconds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
 from contextlib import suppress
 from typing import Annotated
 
@@ -30,7 +31,7 @@ def send(
 ) -> None:
     """Send events; returns when they are durable. Exit code 2 when some were refused."""
     from_stdin = data == "-"
-    body = sys.stdin.buffer.read() if from_stdin else data.encode()
+    body = (sys.stdin.buffer.read() if from_stdin else data.encode()).removeprefix(BOM_UTF8)
     content_type = "application/x-ndjson" if from_stdin else "application/json"
 
     headers = {"Content-Type": content_type}

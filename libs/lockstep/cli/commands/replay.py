@@ -14,11 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from lockstep.cli.client import Client, with_client
 from lockstep.cli.commands.asking import addresses_of
 from lockstep.cli.commands.options import AppName, AsJson, StreamName
-from lockstep.cli.feeding import stream_of
+from lockstep.cli.feeding import MAX_BATCH_EVENTS, stream_of
 from lockstep.cli.output import Exit, console, errors, print_json, reported
 from lockstep.cli.refusals import RefusedError
 from lockstep.cli.replay import Replayed, ReplayFile, replay_file
-from lockstep.events import UnavailableError
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.simulating import Columns
 from lockstep.simulating.streams import columns_of
@@ -40,16 +40,21 @@ def replay(
             min=0.0, help="1 = as fast as it happened, 60 = an hour a minute, 0 = flat out."
         ),
     ] = 0.0,
-    batch: Annotated[int, typer.Option(min=1, help="Events per request.")] = 2000,
+    batch: Annotated[int, typer.Option(min=1, help="Events per request.")] = MAX_BATCH_EVENTS,
     as_json: AsJson = False,
 ) -> None:
     """Replay a file into a stream in time order, with a progress bar.
 
-    Sent again soon, with the same --batch and --time-column, the same file adds only what is not
-    there yet. Exit code 2 when some events were refused.
-    """
+    Rows that are refused are told with their numbers in the file, and all others are sent. Exit
+    code 2 when some were refused.
 
-    async def action(client: Client) -> Replayed:
+    Sent again soon, with the same --batch and --time-column and into the same version of the app,
+    the same file adds only what is not there yet. A file that was changed is another one: send
+    mended rows in a file of their own.
+    """
+    total = Replayed()
+
+    async def action(client: Client) -> None:
         source = ReplayFile.open(file, time_column, await _columns(client, app, stream))
         with Progress(
             TextColumn("replay"),
@@ -60,7 +65,7 @@ def replay(
             disable=as_json,
         ) as bar:
             task = bar.add_task("replay", total=source.rows)
-            return await replay_file(
+            await replay_file(
                 client,
                 app,
                 stream,
@@ -68,19 +73,30 @@ def replay(
                 speed=speed,
                 batch=batch,
                 advance=lambda n: bar.advance(task, n),
+                total=total,
             )
 
     with reported():
-        answer = with_client(addresses_of(context), action)
-    if as_json:
-        print_json(asdict(answer))
-    else:
-        there = f", {answer.duplicates} were there already" if answer.duplicates else ""
-        console.print(f"accepted {answer.accepted} refused {answer.refused}{there}")
-        for reason in answer.reasons:
-            errors.print(f"refused {reason}", markup=False, soft_wrap=True)
-    if answer.refused:
+        try:
+            with_client(addresses_of(context), action)
+        except LockstepError:
+            if total.accepted or total.refused:
+                _say(total, as_json)
+            raise
+    _say(total, as_json)
+    if total.refused:
         raise typer.Exit(int(Exit.USAGE))
+
+
+def _say(total: Replayed, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(total))
+        return
+    there = f", {total.duplicates} were there already" if total.duplicates else ""
+    left = f", {total.left} are left" if total.left else ""
+    console.print(f"accepted {total.accepted} refused {total.refused}{there}{left}")
+    for reason in total.reasons:
+        errors.print(f"refused {reason}", markup=False, soft_wrap=True)
 
 
 async def _columns(client: Client, app: str, stream: str) -> Columns:
