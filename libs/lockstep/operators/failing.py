@@ -4,12 +4,16 @@ what failed is told and kept from those behind (semantics 18)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from lockstep.events import Fault, LockstepError
+from lockstep.operators.errors import describe
 
 Parts = Sequence[tuple[list[Any], BaseException]]
 """Events that failed together, and of what."""
+MAX_PARTS: Final = 16
+"""Of one chunk. Each is a dead letter that is written by itself, and the next rows wait for it: a
+chunk of which thousands of events fail, each of a value of its own, must not bring thousands."""
 
 
 class PartsFailedError(LockstepError):
@@ -34,6 +38,15 @@ class PartsFailedError(LockstepError):
         )
 
 
+class SeveralFailedError(LockstepError):
+    """What the last of MAX_PARTS failed of: `first`, and of the others whatever it was."""
+
+    fault = Fault.USER
+
+    def __init__(self, first: BaseException) -> None:
+        super().__init__(f"{describe(first)} (and others behind it, for this or other reasons)")
+
+
 class Failures:
     """What of a chunk has failed so far, each event once; and what went on."""
 
@@ -46,7 +59,7 @@ class Failures:
 
     @property
     def parts(self) -> Parts:
-        """The parts in the order in which they failed."""
+        """The parts in the order in which they failed, at most MAX_PARTS."""
         return self._parts
 
     def add(self, chunk: list[Any], error: BaseException) -> None:
@@ -61,8 +74,17 @@ class Failures:
             self._events |= {id(event): event for event in fresh}
             if self._parts and _are_alike(self._parts[-1][1], own):
                 self._parts[-1][0].extend(fresh)  # one letter for neighbours, not thousands
-            else:
+            elif len(self._parts) < MAX_PARTS:
                 self._parts.append((fresh, own))
+            else:
+                self._add_to_last(fresh)
+
+    def _add_to_last(self, fresh: list[Any]) -> None:
+        """Whatever they failed of: its reason says that there are others."""
+        events, error = self._parts[-1]
+        events.extend(fresh)
+        if not isinstance(error, SeveralFailedError):
+            self._parts[-1] = events, SeveralFailedError(error)
 
     def rest_of(self, chunk: list[Any]) -> list[Any]:
         """The events that did not fail."""
@@ -89,4 +111,11 @@ def parts_of(chunk: list[Any], error: BaseException) -> Parts:
     return [(chunk, error.first)]
 
 
-__all__ = ["Failures", "Parts", "PartsFailedError", "parts_of"]
+__all__ = [
+    "MAX_PARTS",
+    "Failures",
+    "Parts",
+    "PartsFailedError",
+    "SeveralFailedError",
+    "parts_of",
+]

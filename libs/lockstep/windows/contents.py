@@ -18,6 +18,13 @@ class EveryEvent:
     def __init__(self) -> None:
         self._events: list[StreamEvent] = []
 
+    def key(self, event: StreamEvent) -> Any:
+        """What `put` takes with the event. None: they have no keys here."""
+
+    def put(self, event: StreamEvent, key: Any) -> None:
+        """Takes an event whose key is known, and cannot fail."""
+        self._events.append(event)
+
     def add(self, event: StreamEvent) -> None:
         """Takes an event."""
         self._events.append(event)
@@ -46,9 +53,17 @@ class LatestOfKey:
         self._key_of = key_of
         self._events: dict[Any, StreamEvent] = {}
 
+    def key(self, event: StreamEvent) -> Any:
+        """What `put` takes with the event. May fail of it."""
+        return self._key_of(event)
+
+    def put(self, event: StreamEvent, key: Any) -> None:
+        """Takes an event whose key is known, and cannot fail."""
+        self._events[key] = event
+
     def add(self, event: StreamEvent) -> None:
         """Takes an event."""
-        self._events[self._key_of(event)] = event
+        self.put(event, self.key(event))
 
     def take(self) -> list[StreamEvent]:
         """The batch in order; the next one starts empty."""
@@ -71,8 +86,8 @@ class LatestOfKey:
 class FirstOfKey(LatestOfKey):
     """The first event of each key."""
 
-    def add(self, event: StreamEvent) -> None:
-        self._events.setdefault(self._key_of(event), event)
+    def put(self, event: StreamEvent, key: Any) -> None:
+        self._events.setdefault(key, event)
 
 
 Contents = EveryEvent | LatestOfKey

@@ -10,6 +10,8 @@ import pytest
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Unfit, from_values
 from lockstep.columns.pool import StringPool
+from lockstep.operators.state import seal, unseal
+from lockstep.testing import VirtualApp
 from lockstep.windows.contract import Setup
 from lockstep.windows.external_time.columns import ExternalTimeWindow
 from lockstep.windows.external_time_batch.columns import ExternalTimeBatchWindow
@@ -102,3 +104,45 @@ def test_who_is_not_silent_for_so_long_is_waited_for() -> None:
     flow = other.flow(step(stream, moves(stream, before=200, until=490)))
     assert shown(flow) == [["R", "C1@100", "C2@200", "C3@340"]]
     assert flow.now.tolist() == [490]
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+def test_a_state_of_before_the_first_value_is_read(executor: str) -> None:
+    """In earlier revisions an event without a value left a null there when it came first."""
+    text = (
+        "define stream S (k string, t long); "
+        "from S#window.externalTimeBatch(t, 1 sec) select k, t insert into O;"
+    )
+    with VirtualApp(text) as app:
+        app.send("S", ("a", None))
+        position, body = unseal(app.snapshot())
+    operators = dict(body["engine"]["operators"])
+    (path,) = [path for path in operators if path.endswith("window")]
+    (start, end, latest, *more), *batches = operators[path]
+    assert (start, end, latest) == (0, None, 0)
+    operators[path] = ((None, None, None, *more), *batches)
+    body["engine"]["operators"] = list(operators.items())
+    with VirtualApp.restore(text, seal(position, body), executor=executor) as app:
+        app.send("S", ("b", 1))
+        app.send("S", ("c", 2000))
+        assert [event.data for event in app.stream("O")] == [("b", 1)]
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+@pytest.mark.parametrize(
+    ("window", "row", "reason"),
+    [
+        ("externalTimeBatch(t, 10)", (None, 1), "the attribute t is null"),
+        ("externalTimeBatch(t, 10, start)", (1, None), "the start.time is null"),
+        ("unique:externalTimeBatch(t, t, 10)", (None, 1), "the attribute t is null"),
+    ],
+)
+def test_a_null_is_named(
+    window: str, row: tuple[int | None, ...], reason: str, executor: str
+) -> None:
+    """By the window and the attribute."""
+    text = f"define stream S (t long, start long); from S#window.{window} select t insert into O;"
+    with VirtualApp(text, executor=executor) as app:
+        app.send("S", row)
+        (fault,) = app.faults()
+        assert fault.reason == f"EventError: externalTimeBatch: {reason}"

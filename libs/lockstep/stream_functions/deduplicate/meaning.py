@@ -29,15 +29,23 @@ class Deduplicate(Buffering):
         self._oldest: list[tuple[int, Any]] = []  # a heap, for forgetting
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        out = [event for event in chunk if event.kind > EXPIRED or self._passes(event)]
+        # All keys first: if one fails, the chunk is dropped, and none of it has passed.
+        keys = [None if event.kind > EXPIRED else self._key(event) for event in chunk]
+        out = [
+            event
+            for event, key in zip(chunk, keys, strict=True)
+            if key is None or self._passes(event.timestamp_ms, key)
+        ]
         if out:
             self.emit(out)
 
-    def _passes(self, event: StreamEvent) -> bool:
+    def _key(self, event: StreamEvent) -> Any:
         key = java.key(self._key_of(event))
         if key is None:
             raise EventError("unique:deduplicate takes no null key")
-        now_ms = event.timestamp_ms
+        return key
+
+    def _passes(self, now_ms: int, key: Any) -> bool:
         self._forget(now_ms)
         passed_ms = self._passed.get(key)
         if passed_ms is not None and abs(now_ms - passed_ms) <= self._interval_ms:

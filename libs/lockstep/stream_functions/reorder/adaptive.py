@@ -83,13 +83,18 @@ class AdaptiveKSlack(KSlack):
         self._alpha = 1.0
         self._previous_alpha = self._previous_error = 0.0
 
-    def seen(self, event: StreamEvent, time_ms: int) -> None:
-        """Keeps the field and the timestamp for the controller."""
+    def read(self, event: StreamEvent) -> tuple[int, float]:
+        """See KSlack."""
+        time_ms, _ = super().read(event)
         field = self._field_of(event)
         if field is None:
             raise EventError("reorder:akslack: the correlation field is null")
+        return time_ms, float(field)
+
+    def seen(self, time_ms: int, field: float) -> None:
+        """Keeps the field and the timestamp for the controller."""
         self._timestamps.append(time_ms)
-        self._fields.append(float(field))
+        self._fields.append(field)
 
     def taken(self, time_ms: int) -> None:
         """Runs the controller after each batch."""

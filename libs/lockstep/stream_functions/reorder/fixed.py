@@ -81,14 +81,14 @@ class KSlack(Buffering):
 
     def process(self, chunk: list[StreamEvent]) -> None:
         out: list[StreamEvent] = []
-        for event in chunk:
-            if event.kind > EXPIRED:
+        # All are read first: if one fails, the chunk is dropped, and none of it may stay inside.
+        told = [None if event.kind > EXPIRED else self.read(event) for event in chunk]
+        for event, values in zip(chunk, told, strict=True):
+            if values is None:
                 out.append(event)
                 continue
-            time_ms = self._time_of(event)
-            if time_ms is None:
-                raise EventError("reorder: the timestamp is null")
-            self.seen(event, time_ms)
+            time_ms, field = values
+            self.seen(time_ms, field)
             if self.discards_late and time_ms < self._last_sent:
                 continue
             self._wake()
@@ -100,7 +100,14 @@ class KSlack(Buffering):
         if out:
             self.emit(out)
 
-    def seen(self, event: StreamEvent, time_ms: int) -> None:
+    def read(self, event: StreamEvent) -> tuple[int, float]:
+        """The timestamp and, if there is one, the correlation field. EventError for a null."""
+        time_ms = self._time_of(event)
+        if time_ms is None:
+            raise EventError("reorder: the timestamp is null")
+        return time_ms, 0.0
+
+    def seen(self, time_ms: int, field: float) -> None:
         """Told of every event."""
 
     def taken(self, time_ms: int) -> None:

@@ -98,6 +98,8 @@ class ExternalTimeBatchWindow(Batches):
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         (start, end, latest, due, flushed), last, collected = state
+        # Null in states of earlier revisions whose first event had no value.
+        start, latest = start or 0, latest or 0
         for time_ms in (start, latest):
             check_time(time_ms)
         super().load(realm, (last, collected), groups)

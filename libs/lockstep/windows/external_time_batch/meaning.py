@@ -1,6 +1,5 @@
-"""externalTimeBatch(attribute, t [, start.time [, timeout [, replace.with.batchtime]]]): batches by
-an
-attribute (semantics 7.8)."""
+"""externalTimeBatch(attribute, t [, start.time [, timeout [, replace.with.batchtime]]]): batches
+by an attribute (semantics 7.8)."""
 
 from __future__ import annotations
 
@@ -8,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lockstep.operators.contract import Emit, PlainState, StreamEvent
+from lockstep.operators.errors import EventError
 from lockstep.windows.chunks import BatchingWindow, WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
@@ -23,7 +23,9 @@ class AttributeBatches(BatchingWindow):
 
     def __init__(self, call: WindowCall, contents: Contents, first: int = 0) -> None:
         super().__init__(call, contents)
+        self._name = call.name
         self._attribute = call.attribute(first)
+        self._attribute_name = call.schema.attributes[self._attribute].name
         self._period_ms = int(call.constant(first + 1))
         self._start_of: Callable[[Any], Any] | None = None
         if len(call) > first + 2:
@@ -37,44 +39,49 @@ class AttributeBatches(BatchingWindow):
         self._flushed = False
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        taking = Taking(self.emit)
+        taking, has_taken = Taking(self.emit), False
         for event in chunk:
             with taking:
                 self._take(event, taking.emit)
-        if self._timeout_ms > 0 and self._end_ms is not None:
+                has_taken = True
+        if has_taken and self._timeout_ms > 0:
             self._due_ms = self.context.now_ms() + self._timeout_ms
             self.context.schedule(self, self._due_ms)
         taking.end()
 
     def _take(self, event: StreamEvent, emit: Emit) -> None:
-        value = event.data[self._attribute]
-        if self._end_ms is None:
-            self._begin(event, value)
-        assert self._end_ms is not None
-        self._latest_ms = max(self._latest_ms, value)
-        if value >= self._end_ms:
+        value: int | None = event.data[self._attribute]
+        if value is None:
+            raise EventError(f"{self._name}: the attribute {self._attribute_name} is null")
+        start_ms, end_ms, latest_ms = self._start_ms, self._end_ms, max(self._latest_ms, value)
+        if end_ms is None:
+            start_ms, latest_ms = self._start_at(event, value), value
+        closes = end_ms is not None and value >= end_ms
+        if end_ms is None or closes:
+            end_ms = latest_ms + self._period_ms - (latest_ms - start_ms) % self._period_ms
+        stamped = self._stamped(event, end_ms)
+        key = self._open.key(stamped)
+        # What may fail has been done: an event that is refused moves no batch.
+        self._start_ms, self._end_ms, self._latest_ms = start_ms, end_ms, latest_ms
+        if closes:
             self._close(emit)
             self._flushed = False
-            self._end_ms = self._end_behind(self._latest_ms)
-        self._open.add(self._stamped(event))
+        self._open.put(stamped, key)
 
-    def _begin(self, event: StreamEvent, value: int) -> None:
+    def _start_at(self, event: StreamEvent, value: int) -> int:
+        """From when on periods are counted, if that is the first event."""
         if self._start_of is None:
-            self._end_ms = value + self._period_ms
-            self._start_ms = value
-        else:
-            self._start_ms = int(self._start_of(event))
-            self._end_ms = self._end_behind(value)
-        self._latest_ms = value
+            return value
+        start_ms = self._start_of(event)
+        if start_ms is None:
+            raise EventError(f"{self._name}: the start.time is null")
+        return int(start_ms)
 
-    def _end_behind(self, value: int) -> int:
-        return value + self._period_ms - (value - self._start_ms) % self._period_ms
-
-    def _stamped(self, event: StreamEvent) -> StreamEvent:
+    def _stamped(self, event: StreamEvent, end_ms: int) -> StreamEvent:
         if not self._replaces:
             return event
         at = self._attribute
-        data = (*event.data[:at], self._end_ms, *event.data[at + 1 :])
+        data = (*event.data[:at], end_ms, *event.data[at + 1 :])
         return StreamEvent(event.timestamp_ms, data)
 
     def on_timer(self, due_ms: int) -> None:
@@ -107,7 +114,9 @@ class AttributeBatches(BatchingWindow):
     def restore(self, state: PlainState) -> None:
         period, *batches = state
         super().restore(batches)
-        self._start_ms, self._end_ms, self._latest_ms, self._due_ms, self._flushed = period
+        start_ms, self._end_ms, latest_ms, self._due_ms, self._flushed = period
+        # Null in states of earlier revisions whose first event had no value.
+        self._start_ms, self._latest_ms = start_ms or 0, latest_ms or 0
 
 
 def external_time_batch(call: WindowCall) -> WindowBase:
