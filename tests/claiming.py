@@ -14,6 +14,9 @@ import pytest
 GOLDENS = "test_goldens.py"
 """The file whose tests are claimed topic by topic."""
 
+FIRST = "test_garbage.py"
+"""Files of this name go through all objects of the process: they come while there are few."""
+
 UNREAD = pytest.StashKey[list[pytest.Module]]()
 
 
@@ -54,12 +57,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
 def claimed(session: pytest.Session) -> Iterator[pytest.Item]:
     """The tests of the files, and of the topics of the goldens, that no other process has claimed.
-    Each is claimed when its first test is asked for. The largest files come first, so that none
-    that takes long is left at the end."""
+    Each is claimed when its first test is asked for. Behind FIRST the largest files come first, so
+    that none that takes long is left at the end."""
     folder: Path = session.config.getoption("claims")
     modules = session.config.stash[UNREAD]
     ours: set[str] = set()
-    for module in sorted(modules, key=lambda each: (-each.path.stat().st_size, each.nodeid)):
+    for module in sorted(modules, key=_place):
         is_shared = module.path.name == GOLDENS
         if not is_shared and not claim(folder, module.nodeid):
             continue
@@ -70,6 +73,10 @@ def claimed(session: pytest.Session) -> Iterator[pytest.Item]:
                     continue
                 ours.add(group)
             yield item
+
+
+def _place(module: pytest.Module) -> tuple[bool, int, str]:
+    return module.path.name != FIRST, -module.path.stat().st_size, module.nodeid
 
 
 def read(session: pytest.Session, module: pytest.Module) -> list[pytest.Item]:

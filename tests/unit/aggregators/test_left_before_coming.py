@@ -84,12 +84,12 @@ def test_groups_that_hold_nothing_are_forgotten(executor: str) -> None:
     """However many keys have come and gone at once."""
     text = f"{S} from S#window.expression('sum(v) < 10') {SELECT} group by k insert into O;"
     sizes = []
-    for count in (50, 500):
+    for count in (50, 200):
         app = VirtualApp(text, executor=executor)
         for number in range(count):
             app.send("S", [20, 20.0, str(number)])
         sizes.append(len(app.snapshot()))
-    assert sizes[1] < sizes[0] + 200
+    assert sizes[1] < sizes[0] + 100
 
 
 NAMES = ("min", "max", "distinctCount", "sum", "avg", "count", "stdDev")

@@ -53,18 +53,21 @@ def test_a_table_remembers_an_hour_longer_than_replaced_files_are_kept(
     assert _kept_for(table) == ["interval 3 hours"] * 2
 
 
-def test_commits_over_age_go_and_what_they_brought_stays(tmp_path: Path) -> None:
+def test_commits_over_age_go_and_what_they_brought_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever opens a table goes through the names of all its commits."""
+    monkeypatch.setitem(tables.CONFIGURATION, SUMMED_UP, "10")
     table = Table(Place(str(tmp_path)), "one")
-    _append(table, 1, 45)
+    _append(table, 1, 23)
     table.sweep(2 * HOUR_MS)
-    for each in _commits(tmp_path)[:30]:
+    for each in _commits(tmp_path)[:15]:
         os.utime(each, times=(each.stat().st_mtime - 4 * 3_600,) * 2)
-    _append(table, 46, 20)
+    _append(table, 24, 10)
     first = int(_commits(tmp_path)[0].stem)
-    assert first >= 19, "a checkpoint stands at 20, and commits behind it are not over age"
-    assert table.sizes()[0] == 65
-    assert table.reached("test") == 65
+    assert first >= 9, "a checkpoint stands at 10, and commits behind it are not over age"
+    assert table.sizes()[0] == 33
+    assert table.reached("test") == 33
 
 
 @pytest.mark.parametrize("strays", [False, True])

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = """
 import subprocess, sys
 from pathlib import Path
@@ -23,6 +25,7 @@ early.info("at the end")
 """
 
 
+@pytest.mark.processes
 def test_lines_of_the_suite_do_not_go_where_its_children_write(tmp_path: Path) -> None:
     """Also those of loggers that were made before."""
     log = tmp_path / "spark.log"

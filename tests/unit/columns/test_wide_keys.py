@@ -78,7 +78,7 @@ def test_no_key_is_taken_for_another(queries: str, rule: str) -> None:
 
 
 def test_in_the_instances_of_a_partition() -> None:
-    """A group's key has the instance in front."""
-    text = f"{STREAMS}partition with (k1 of S) begin {GROUPED} end;"
+    """A group's key has the instance in front. There are seven: hundreds take seconds."""
+    text = f"{STREAMS}partition with (k1 % 7 of S) begin {GROUPED} end;"
     brought = played(text, *STEPS, rule=SLIDING_WINDOWS.name)
     assert max(row[1] for chunk in brought for row in chunk) == 3

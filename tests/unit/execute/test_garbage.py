@@ -28,7 +28,7 @@ def cycle() -> weakref.ref[Node]:
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
     yield
-    gc.unfreeze()
+    gc.freeze()  # as the tests have it
 
 
 def test_what_survives_a_task_is_not_walked_again() -> None:

@@ -65,10 +65,10 @@ def log_of(seed: int, entries: int, *, late: bool) -> list[LogEntry]:
 @pytest.mark.parametrize("late", [False, True], ids=["in time", "late"])
 @pytest.mark.parametrize("query", [BY_TEXT, IN_STEPS, BY_KEY], ids=["text", "steps", "key"])
 def test_much_is_held(query: str, late: bool) -> None:
-    """Thousands of tokens in one slice, in many, and across snapshots; strings are collected, and
+    """Hundreds of tokens in one slice, in many, and across snapshots; strings are collected, and
     timers forgotten, as often as can be."""
     plan = planned(query)
-    log = log_of(7, 200, late=late)
+    log = log_of(2, 150, late=late)
     whole = fold(plan, [log], columnar=False)
     assert whole[0]
     with (

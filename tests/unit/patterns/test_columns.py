@@ -66,7 +66,7 @@ def test_much_is_held(pattern: str, late: bool) -> None:
     """Hundreds of tokens and thousands of cells, in one slice, in many, and across snapshots."""
     plan = planned(pattern)
     assert [choice.rule for choice in lowering_of(plan).choices] in (["pattern"], ["sequence"])
-    log = log_of(7, 120, late=late)
+    log = log_of(7, 80, late=late)
     whole = fold(plan, [log], columnar=False)
     assert whole[0]
     with patch.object(StringPool, "COLLECT_MIN", 8):

@@ -13,11 +13,9 @@ pytestmark = pytest.mark.processes
 SERVICES: Final = ("receiver", "processor", "publisher", "presenter", "coordinator", "console")
 HEAVY: Final = ("pyspark", "numba", "duckdb", "pandas", "lockstep.execute.columnar")
 """The processor's engine takes them when its first app comes. pyarrow.dataset brings pandas."""
-ASK: Final = "import sys, lockstep_services.{}.__main__; print([m for m in {} if m in sys.modules])"
-
-
 TABLES: Final = ("deltalake", "pyarrow.dataset")
 """What reads the archive."""
+ASK: Final = "import sys, lockstep_services.{}.__main__; print([m for m in {} if m in sys.modules])"
 
 
 def loaded(service: str, names: tuple[str, ...]) -> str:
@@ -29,10 +27,6 @@ def loaded(service: str, names: tuple[str, ...]) -> str:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_no_service_loads_spark_or_kernels_to_start(service: str) -> None:
-    """Runs of scripts, queries over the past and parsing have processes of their own."""
-    assert loaded(service, HEAVY) == "[]"
-
-
-def test_the_presenter_starts_without_what_reads_the_archive() -> None:
-    """Its queries over the past have processes of their own, which it only starts."""
-    assert loaded("presenter", TABLES) == "[]"
+    """Runs of scripts, queries over the past and parsing have processes of their own. The presenter
+    only starts those that read the archive."""
+    assert loaded(service, HEAVY + (TABLES if service == "presenter" else ())) == "[]"

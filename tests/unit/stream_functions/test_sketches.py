@@ -17,7 +17,7 @@ from lockstep.stream_functions.approximate.sketches import (
 )
 
 
-@pytest.mark.parametrize("many", [100, 3_000, 200_000])
+@pytest.mark.parametrize("many", [100, 3_000, 20_000])
 @pytest.mark.parametrize("kind", [DistinctEver, Distinct])
 def test_how_many_are_different(kind: type[DistinctEver], many: int) -> None:
     """Within the bounds: below and above 2.5 times the registers."""
@@ -48,15 +48,15 @@ def test_what_leaves_is_as_if_it_had_never_come() -> None:
 def test_how_often_a_value_came() -> None:
     """Never too low, and too high by at most the error of all."""
     sketch = CountMin(0.01, 0.99)
-    for number in range(1, 401):
+    for number in range(1, 201):
         for _ in range(number):
             sketch.change(number, 1)
-    total = 400 * 401 // 2
-    for number in range(1, 401):
+    total = 200 * 201 // 2
+    for number in range(1, 201):
         count, low, high = sketch.told(number)
         assert number <= count <= number + total * 0.01
         assert (low, high) == (max(0, count - int(total * 0.01)), count + int(total * 0.01))
-    for number in range(1, 401):
+    for number in range(1, 201):
         for _ in range(number):
             sketch.change(number, -1)
     assert sketch.snapshot() == (0, [])

@@ -85,4 +85,4 @@ def test_so_does_spark() -> None:
     """From its workers: of columns, and of what has no columnar form."""
     for name in ("a pattern", "one without a columnar form"):
         text = APP.format(queries=f"@info(name='first') {QUERIES[name]}")
-        assert seen(text, "spark", Observe.ALL, cut=7) == seen(text, "reference", Observe.ALL)
+        assert seen(text, "spark", Observe.ALL, cut=14) == seen(text, "reference", Observe.ALL)

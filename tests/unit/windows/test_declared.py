@@ -79,7 +79,7 @@ def test_columns_bring_what_is_meant(declared: WindowExtension, example: str) ->
     meant = outputs(text, "reference", cut=None)
     assert meant["a"]
     assert outputs(text, "columnar", cut=None) == meant
-    assert outputs(text, "columnar", cut=20) == meant
+    assert outputs(text, "columnar", cut=12) == meant
     with VirtualApp(text) as app:
         rules = {choice.rule for choice in lowering_of(app.plan).choices}
     assert rules <= {*COLUMNS, HOSTED}
@@ -96,7 +96,7 @@ def outputs(text: str, executor: str, *, cut: int | None) -> dict[str, list[Any]
         for name, chunks in found.items():
             chunks += app.query(name).chunks
 
-    for n in range(40):
+    for n in range(24):
         if n == cut:
             note()
             clock_ms, snapshot = app.clock_ms, app.snapshot()

@@ -4,7 +4,8 @@ restores on either executor."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from lockstep.columns.column import Unfit
 from lockstep.columns.moves import Clock
@@ -22,9 +23,32 @@ from lockstep.streams.columns import StreamQuery
 from lockstep.tables.columns import TableUnit
 from lockstep.tables.lookup import stored_for
 
+KEPT: Final = 16
+"""Of how many plans the fresh states are remembered: an app that is restored asks for them anew."""
+
+
+class _Itself:
+    """A plan as a key: one that says the same is another one."""
+
+    def __init__(self, plan: AppPlan) -> None:
+        self.plan = plan
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.plan is other.plan
+
+    def __hash__(self) -> int:
+        return id(self.plan)
+
 
 def fresh_states(plan: AppPlan) -> Defaults:
-    """The states of a fresh reference engine, and of fresh instances of its partitions."""
+    """The states of a fresh reference engine, and of fresh instances of its partitions; nobody
+    changes them."""
+    return _fresh_states(_Itself(plan))
+
+
+@lru_cache(KEPT)
+def _fresh_states(of: _Itself) -> Defaults:
+    plan = of.plan
     engine = open_engine(plan)
     operators = dict(persistence.take(engine)["operators"])
     instances: dict[str, dict[str, Any]] = {}

@@ -115,9 +115,10 @@ def precompile() -> None:
     numbered(pa.array(["a", "b"] * MANY))
     turns.load()
     for text in apps():
-        executor = ColumnarExecutor(plan_of(text), start_ms=0)
+        plan = plan_of(text)
+        executor = ColumnarExecutor(plan, start_ms=0)
         executor.run_slice(_log())
-        ColumnarExecutor(plan_of(text), start_ms=0).restore(executor.snapshot())
+        ColumnarExecutor(plan, start_ms=0).restore(executor.snapshot())
         executor.run_slice([LogEntry(1000, TickRecord(1_000_000))])
 
 

@@ -33,6 +33,8 @@ def definitions_of(plan: AppPlan) -> dict[str, Item]:
 def touched(node: PlanNode, definitions: Mapping[str, Item]) -> list[Item]:
     """The tables, named windows, aggregations and models whose state a node reads or writes. What
     an instance of a partition has of its own is nobody else's."""
+    if not definitions:
+        return models_of(node)
     names: list[str] = []
     queries = node.queries if isinstance(node, PartitionNode) else (node,)
     for query in queries:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 
 import pytest
 
 from lockstep.events import EventsRecord, InputEvent, LogEntry
 from lockstep.execute.contract import StateLostError
-from lockstep.execute.spark import SparkExecutor, blocks, worker
+from lockstep.execute.spark import SparkExecutor, blocks, garbage, worker
 from lockstep.execute.spark.company import Meanwhile, Served, Task, nothing
 from lockstep.execute.spark.slots import Use
 from lockstep.operators.limits import Limits, in_force, limits
@@ -64,14 +65,21 @@ class Here:
 
 
 @pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """A worker changes its process: limits, and what the collector of garbage walks through."""
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A worker changes its process: its limits are undone. What was there before the test stays set
+    aside, as to look through it takes seconds, and what the test makes never is: nothing has to be
+    taken back (tests/unit/execute/test_garbage.py does so). Nobody but a worker looks for cycles.
+    """
+    collector = SimpleNamespace(collect=gc.collect, freeze=nothing, unfreeze=nothing)
+    monkeypatch.setattr(garbage, "gc", collector)
+    gc.freeze()
+    gc.disable()
     kept = limits()
     with in_force(kept):
         yield
     worker._held.clear()
     worker._readers.clear()
-    gc.unfreeze()
+    gc.enable()
     gc.collect()
 
 
@@ -118,7 +126,7 @@ def test_a_state_in_place_of_an_older_one_leaves_no_memory_behind() -> None:
 
 @needs_memory
 def test_a_state_that_was_given_up_leaves_no_memory_behind() -> None:
-    """What it had of blocks hangs on cycles that were set aside when it was alive."""
+    """What it had of blocks hangs on cycles that grew old when it was alive."""
     slots = Here(shares_memory=True)
     with in_force(Limits(event_rows=2_000)):
         executor = executor_of(WINDOW, slots, base_max_bytes=BASE_BYTES)

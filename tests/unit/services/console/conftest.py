@@ -12,6 +12,7 @@ from lockstep.cli.addresses import Addresses
 from lockstep.clock import VirtualClock
 from lockstep.settings import load_settings
 from lockstep_services.console.server import built
+from tests.unit.services.console.on_a_page import started
 
 NOWHERE = Addresses("http://127.0.0.1:9", "http://127.0.0.1:9", "http://127.0.0.1:9")
 
@@ -27,7 +28,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 @pytest.fixture
 async def client(application: FastAPI) -> AsyncIterator[Client]:
     """A page that no browser shows; elements are made `with` it."""
-    async with application.router.lifespan_context(application):
+    async with started(application):
         made = Client(ui.page("/nowhere"))
         yield made
         made.delete()

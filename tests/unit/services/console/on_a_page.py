@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
-from fastapi import Request
+import pytest
+from fastapi import FastAPI, Request
 from nicegui import Client, ui
 from nicegui.elements.mixins.text_element import TextElement
 
 from lockstep.clock import VirtualClock
 from lockstep_services.console.shell import View, World
+from lockstep_services.console.workshops import Workshops
+
+
+@asynccontextmanager
+async def started(application: FastAPI) -> AsyncIterator[None]:
+    """A console that runs, without a process ready for those who try a text: nobody does, and to
+    start one takes half a second."""
+    async with AsyncExitStack() as running:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Workshops, "warm", lambda _: None)
+            await running.enter_async_context(application.router.lifespan_context(application))
+        yield
 
 
 async def settled() -> None:

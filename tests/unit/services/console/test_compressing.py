@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from lockstep_services.console import compressing
 from lockstep_services.console.compressing import EVERY_PAGE, Compressing, prepare
+from tests.unit.services.console.on_a_page import started
 
 UNUSED = {"sass.default.js", "immutable.es.js"}
 """In the pages' map of modules; no page of ours loads them."""
@@ -94,7 +95,7 @@ async def test_all_that_every_page_loads_is_prepared(application: FastAPI) -> No
         await application(scope, receive, told)  # type: ignore[arg-type]
 
     async with (
-        application.router.lifespan_context(application),
+        started(application),
         AsyncClient(transport=transport, base_url="http://127.0.0.1:8260") as door,
     ):
         await prepare(watched)

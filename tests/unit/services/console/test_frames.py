@@ -20,6 +20,7 @@ from lockstep_services.console import guard, shell
 from lockstep_services.console.allowed import WITHIN_S
 from lockstep_services.console.suite import Doors, Suite
 from lockstep_services.console.workshops import Workshops
+from tests.unit.services.console.on_a_page import started
 
 NAMED = (
     "/write?app=Hot", "/watch?app=Hot", "/watch/Rooms", "/apps/Hot", "/apps/Hot/tables",
@@ -60,7 +61,7 @@ async def test_a_silent_suite_leaves_the_frame(application: FastAPI) -> None:
     transport = ASGITransport(app=application)
     async with (
         silent() as url,
-        application.router.lifespan_context(application),
+        started(application),
         AsyncClient(transport=transport, base_url="http://127.0.0.1:8260") as door,
     ):
         doors = Doors.open(Addresses(url, url, url))
@@ -85,7 +86,7 @@ async def test_a_stranger_sees_nothing_before_the_suite_knows_him(application: F
     far.router.add_get("/v1/me", _late)
     async with (
         TestServer(far) as suite,
-        application.router.lifespan_context(application),
+        started(application),
         AsyncClient(
             transport=ASGITransport(app=application), base_url="http://127.0.0.1:8260"
         ) as door,
