@@ -23,6 +23,9 @@ class Extreme(EveryEvent):
         self.count = 0
 
     def add(self, event: StreamEvent) -> None:
+        self.put(event, None)
+
+    def put(self, event: StreamEvent, key: None) -> None:
         self.count += 1
         position = self._position
         if not self._events or not self._beats(

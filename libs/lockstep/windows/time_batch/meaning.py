@@ -58,12 +58,10 @@ class ClockedBatches(BatchingWindow):
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """Collects; the timer of the next boundary runs while there is something to emit at it."""
-        next_ms = self._grid.next_ms
-        if next_ms is None or (not self._open and not self._last):
-            next_ms = self._grid.advance(self.context.now_ms())
-        # It waits already where something is held, but in states of revisions before a batch that
-        # failed asked for its next timer.
-        self.context.schedule(self, next_ms)
+        if self._holds and self._grid.next_ms is not None:
+            # It waits already, but in states of revisions before a batch that failed asked for its
+            # next timer.
+            self.context.schedule(self, self._grid.next_ms)
         taking = Taking(self.emit)
         for event in chunk:
             with taking:
@@ -71,9 +69,17 @@ class ClockedBatches(BatchingWindow):
         taking.end()
 
     def _take(self, event: StreamEvent, emit: Emit) -> None:
-        self._open.add(event)
+        key = self._open.key(event)
+        if not self._holds:  # an event that is refused begins nothing
+            self.context.schedule(self, self._grid.advance(self.context.now_ms()))
+        self._open.put(event, key)
         if self._length is not None and len(self._open) >= self._length:
             self._close(self.context.now_ms(), emit)
+
+    @property
+    def _holds(self) -> bool:
+        """There is something to emit at the next boundary."""
+        return bool(self._open or self._last)
 
     def on_timer(self, due_ms: int) -> None:
         """Closes the batch of a boundary; a timer from before the grid moved on is nobody's."""
