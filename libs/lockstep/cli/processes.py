@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -18,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import aiohttp
+import msgspec
 
 from lockstep.cli.addresses import ADDRESSES_FILE, Addresses
 from lockstep.cli.suite import ARCHIVE_VARIABLE, GIVEN_BY, archived_in
@@ -31,7 +34,8 @@ from lockstep.embedded import (
     prepare_spark_environment,
     tied_to_parent,
 )
-from lockstep.events import LockstepError, UnavailableError
+from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events.typed import from_json
 from lockstep.settings import Settings, load_settings
 from lockstep.tls import TlsFiles, calling
 
@@ -50,6 +54,37 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("receiver", "receiver"),
 )
 """(node, service) of the default suite: two processors."""
+TAKEN_HINT = (
+    "stop what uses it (a suite in another folder: `lockstep --directory FOLDER down`), or start "
+    "a second suite beside it with `lockstep run --port 0 --console-port 0`"
+)
+
+
+class PortTakenError(LockstepError):
+    """Another process listens where one of ours should, for example that of another suite."""
+
+    fault = Fault.USER
+
+
+def check_port(node: str, host: str, port: int) -> None:
+    """Raises PortTakenError when somebody listens there. What else is wrong with a port, the
+    process that listens on it says itself."""
+    with socket.socket() as probe:
+        # As servers do: what a connection of before has left there is not in their way.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                return
+            message = f"port {port} of the {node} is taken on {host}"
+            raise PortTakenError(message, hint=TAKEN_HINT) from error
+
+
+class _Ready(msgspec.Struct):
+    """What /readyz says of who answers. Earlier builds, which upgrades start, say nothing."""
+
+    pid: int | None = None
 
 
 @dataclass(slots=True)
@@ -88,7 +123,13 @@ class ServiceProcess:
         return self._wanted and self.pid is None
 
     def start(self) -> None:
-        """Starts it; see `ready`. Its process id is left beside its log, as `<node>.pid`."""
+        """Starts it; see `ready`. Its process id is left beside its log, as `<node>.pid`.
+
+        Raises PortTakenError the first time only: a port that its own process had may be slow to
+        become free, and whoever starts it again goes on trying.
+        """
+        if self._process is None and not self.machine.through:
+            check_port(self.node, self.machine.host, self.port)
         own = [self.module, self.service] if self.module else [f"lockstep_services.{self.service}"]
         environment = {
             **os.environ,
@@ -129,7 +170,8 @@ class ServiceProcess:
                 await self.kill()
 
     async def ready(self, session: aiohttp.ClientSession) -> None:
-        """Until /readyz says yes; LockstepError when it ends or takes too long."""
+        """Until its /readyz says yes; LockstepError when it ends or takes too long, or when
+        another process answers in its place."""
         clock = SystemClock()
         give_up_ms = clock.monotonic_ms() + READY_TIMEOUT_MS
         while clock.monotonic_ms() < give_up_ms:
@@ -138,11 +180,22 @@ class ServiceProcess:
             with contextlib.suppress(aiohttp.ClientError, TimeoutError):
                 async with session.get(f"{self.url}/readyz") as response:
                     if response.status == 200:
+                        self._check_answer(await response.read())
                         return
             await clock.sleep_ms(READY_POLL_MS)
         raise UnavailableError(
             f"{self.node} is not ready after {READY_TIMEOUT_MS} ms", hint=f"see {self.log}"
         )
+
+    def _check_answer(self, body: bytes) -> None:
+        """Raises PortTakenError where it is not that of the process started here: somebody may
+        have been faster at the port."""
+        with contextlib.suppress(msgspec.DecodeError):
+            pid = from_json(body, _Ready).pid
+            if pid is None or (self._process is not None and pid == self._process.pid):
+                return
+        message = f"another process answers at {self.url}, which should be the {self.node}"
+        raise PortTakenError(message, hint=TAKEN_HINT)
 
     async def _ended(self, timeout_ms: int) -> bool:
         clock = SystemClock()

@@ -185,8 +185,8 @@ class Process:
         self._trail = AuditTrail(world.store.audit, clock, rights, self._metrics, self._log)
         self._door = make_door(
             settings.server, self._readiness, self._metrics, clock, self._log,
-            max_body_bytes=settings.receiver.max_body_bytes, callers=self._callers,
-            trail=self._trail, tail=tail,
+            max_body_bytes=settings.receiver.max_body_bytes, node=self.node,
+            callers=self._callers, trail=self._trail, tail=tail,
         )  # fmt: skip
         self._accounts.looked.append(self._door.look_again)
         self._door.before_metrics = self._show_ready

@@ -41,10 +41,12 @@ class Health(TypedDict):
 
 
 class Readiness(TypedDict):
-    """Whether the process takes work, and what each check says."""
+    """Whether the process takes work, what each check says, and which process it is."""
 
     status: str
     checks: dict[str, str]
+    node: str
+    pid: int
 
 
 @dataclass(frozen=True)

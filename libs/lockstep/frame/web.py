@@ -7,6 +7,7 @@ certificate, or the settings say that the network is private.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
@@ -75,6 +76,7 @@ class Door:
         log: Logger,
         *,
         max_body_bytes: int,
+        node: str = "",
         needs: Mapping[tuple[str, str], Need] = ROUTES,
         callers: Callers | None = None,
         trail: AuditTrail | None = None,
@@ -86,6 +88,7 @@ class Door:
         # Probes of health have no certificate: the guard looks at those of all others.
         self._tls = serving(settings.tls, insist=False)
         self._readiness = readiness
+        self._node = node
         self._metrics = metrics
         self._clock = clock
         self._log = log
@@ -140,7 +143,8 @@ class Door:
             await self._runner.cleanup()
             raise OpenDoorError(
                 f"cannot listen on {self._settings.host}:{self._settings.port}: {error.strerror}",
-                hint="another process uses the port; set LOCKSTEP_SERVER__PORT",
+                hint="another process uses the port; set LOCKSTEP_SERVER__PORT,"
+                " or --port of `lockstep run`",
             ) from error
         self._port = int(self._runner.addresses[0][1])
         if is_wildcard(self._host):
@@ -159,7 +163,8 @@ class Door:
         report = await self._readiness.report()
         ready = all(reason is None for reason in report.values())
         checks = {name: reason or "ok" for name, reason in report.items()}
-        body = {"status": "ready" if ready else "not ready", "checks": checks}
+        status = "ready" if ready else "not ready"
+        body = {"status": status, "checks": checks, "node": self._node, "pid": os.getpid()}
         return web.json_response(body, status=200 if ready else 503)
 
     async def _show_metrics(self, _request: web.Request) -> web.Response:

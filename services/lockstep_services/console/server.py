@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import signal
 import socket
 import sys
@@ -179,7 +180,8 @@ def _add_health(application: FastAPI, metrics: Metrics) -> None:
     @application.get("/readyz")
     async def ready(request: Request) -> Response:
         is_open = getattr(request.app.state, "doors", None) is not None
-        return JSONResponse({"ready": is_open}, status_code=200 if is_open else 503)
+        body = {"ready": is_open, "pid": os.getpid()}
+        return JSONResponse(body, status_code=200 if is_open else 503)
 
     @application.get("/metrics")
     async def show_metrics() -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 from collections.abc import AsyncIterator
 from typing import ClassVar
 
@@ -174,6 +175,7 @@ async def test_who_needs_the_bus_alone_is_ready_without_the_others(world: World)
         ):
             body = await response.json()
         assert (response.status, set(body["checks"])) == (200, {"service", "bus"})
+        assert (body["node"], body["pid"]) == (process.node, os.getpid())
     finally:
         await process.stop()
 

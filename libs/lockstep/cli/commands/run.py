@@ -16,6 +16,7 @@ from lockstep.cli.processes import (
     CONSOLE_PORT,
     ServiceProcess,
     asking_session,
+    check_port,
     has_console,
     scheme_of,
     where_they_are,
@@ -23,7 +24,7 @@ from lockstep.cli.processes import (
 from lockstep.cli.stopping import until_signalled
 from lockstep.cli.suite import Suite, running_suite
 from lockstep.clock import SystemClock
-from lockstep.embedded import free_port
+from lockstep.embedded import THIS_MACHINE, free_port
 from lockstep.events import LockstepError
 from lockstep.frame import tail_of
 from lockstep.settings import load_settings
@@ -68,6 +69,9 @@ async def _run(
     directory: Path, texts: list[str], overrides: dict[str, str], console_port: int, tail: LogTail
 ) -> None:
     """Until cancelled, or until the services end by themselves."""
+    if has_console() and console_port:
+        # Before anything runs. The console's own start looks again: by then it may be taken.
+        check_port("console", THIS_MACHINE.host, console_port)
     async with running_suite(directory, overrides=overrides, tail=tail) as suite:
         async with Client(suite.addresses) as client:
             for text in texts:

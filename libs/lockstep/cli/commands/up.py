@@ -22,6 +22,7 @@ from lockstep.cli.processes import (
     PROCESSES_FILE,
     READY_TIMEOUT_MS,
     STOP_TIMEOUT_MS,
+    PortTakenError,
     has_console,
     running_processes,
 )
@@ -115,7 +116,8 @@ def _wait_for_addresses(directory: Path, child: subprocess.Popen[bytes], log: Pa
             else:
                 (directory / PID_FILE).unlink(missing_ok=True)
             why = log.read_text(errors="replace").strip().rpartition("\n")[2]
-            fail(f"the suite did not come up: {why}", Exit.UNAVAILABLE, hint=f"see {log}")
+            code = Exit.USAGE if child.returncode == Exit.USAGE else Exit.UNAVAILABLE
+            fail(f"the suite did not come up: {why}", code, hint=f"see {log}")
         asyncio.run(clock.sleep_ms(POLL_MS))
 
 
@@ -164,7 +166,8 @@ def _main(directory: Path, copies: Mapping[str, int]) -> int:
         asyncio.run(until_signalled(work, lambda: get_logger().info("stopping")))
     except LockstepError as error:
         sys.stderr.write(f"{error}\n")
-        return int(Exit.UNAVAILABLE)
+        taken = isinstance(error, PortTakenError)
+        return int(Exit.USAGE if taken else Exit.UNAVAILABLE)
     return int(Exit.OK)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
@@ -22,6 +24,11 @@ async def test_strangers_are_refused(door: AsyncClient) -> None:
     assert (await door.get("/healthz", headers={"Host": "evil.example"})).status_code == 403
     refused = await door.post("/logout", headers={"Origin": "http://evil.example"})
     assert (refused.status_code, "evil.example" in refused.text) == (403, True)
+
+
+async def test_who_asks_whether_it_is_ready_learns_which_process_it_is(door: AsyncClient) -> None:
+    """Whoever has started one can tell it from another at the same port."""
+    assert (await door.get("/readyz")).json()["pid"] == os.getpid()
 
 
 async def test_what_is_not_there_is_told_in_few_words(door: AsyncClient) -> None:
