@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from lockstep.frame.lifecycle import STOP_SIGNALS
@@ -22,8 +23,11 @@ async def until_signalled(work: Coroutine[Any, Any, None], told: Callable[[], ob
         nonlocal is_asked
         if not is_asked:
             is_asked = True
-            told()
             task.cancel()
+            # It may print, where nobody reads or there is no room: of a broken pipe Rich makes
+            # a SystemExit, which would disturb the cleaning up.
+            with suppress(OSError, ValueError, SystemExit):
+                told()
 
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:

@@ -4,6 +4,7 @@ when it keeps ending."""
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -38,7 +39,7 @@ class _Record:
 
 
 async def keep_running(processes: Collection[Watched], clock: Clock, log: Logger) -> None:
-    """Until cancelled."""
+    """Until cancelled, also where its log lines cannot be written, as on a full disk."""
     records = {process.node: _Record(clock.monotonic_ms()) for process in processes}
     while True:
         await clock.sleep_ms(WATCH_EVERY_MS)
@@ -53,13 +54,17 @@ def _mind(process: Watched, record: _Record, now_ms: int, log: Logger) -> None:
         record.failures = 0 if ran_ms >= WELL_AFTER_MS else record.failures + 1
         pause_ms = pause_after(record.failures)
         record.due_ms = now_ms + pause_ms
-        log.warning("ended, starting it again", node=process.node, ran_ms=ran_ms, in_ms=pause_ms)
+        with suppress(OSError):
+            log.warning(
+                "ended, starting it again", node=process.node, ran_ms=ran_ms, in_ms=pause_ms
+            )
     if now_ms >= record.due_ms:
         record.started_ms, record.due_ms = now_ms, None
         try:
             process.start()
         except OSError as error:  # no memory or no room for a process just now
-            log.error("does not start", node=process.node, error=str(error))
+            with suppress(OSError):
+                log.error("does not start", node=process.node, error=str(error))
 
 
 def pause_after(failures: int) -> int:

@@ -171,6 +171,8 @@ class Process:
             )
         self.node = settings.server.node or f"{socket.gethostname()}-{randomness.uuid_hex()[:6]}"
         self._log = get_logger(node=self.node)
+        if tail is not None:
+            tail.count_lost = partial(self._metrics.count, "lockstep_log_lines_lost_total")
         rights = settings.rights
         self._accounts = AccountBook(world.store.accounts, clock, rights, self._log)
         self._hashing = offload or ThreadOffload("passwords")
@@ -341,8 +343,8 @@ async def _until_signalled(
     log: Logger = get_logger()
 
     def asked(number: signal.Signals) -> None:
-        log.info("stopping", signal=number.name)
         stop.set()
+        log.info("stopping", signal=number.name)
 
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, asked, number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, TextIO, cast
 
 import structlog
@@ -40,21 +40,23 @@ def configure_logging(
 
     `level` is debug, info, warning or error; `log_format` is json or console. Lines go to
     `stream`, by default standard error as it is then, so that standard output stays for answers.
-    `tail` keeps the last of them.
+    A line that cannot be written disturbs nobody. `tail` keeps the last of them, these too.
     """
-    target = cast(TextIO, _StandardError()) if stream is None else stream
+    target = _Target(stream)
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         _stamp(clock or SystemClock(), service),
         structlog.processors.StackInfoRenderer(),
     ]
-    rendering = _rendering(log_format, target)
+    rendering = _rendering(log_format, has_colours=target.isatty())
     if tail is not None:
         rendering[-1] = _keeping(rendering[-1], tail)
+        target.count_lost = lambda: tail.count_lost()
+    target.tell = _telling([*shared, *rendering])
     structlog.configure(
         processors=[*shared, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(target),
+        logger_factory=structlog.WriteLoggerFactory(cast(TextIO, target)),
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(target)
@@ -81,21 +83,53 @@ def get_logger(**context: object) -> Logger:
     return logger.bind() if structlog.is_configured() else logger
 
 
-class _StandardError:
-    """Whatever is standard error when a line is written. It changes where children get another one
-    than the process itself."""
+class _Target:
+    """Where lines go: a stream, or whatever is standard error when a line is written. That changes
+    where children get another one than the process itself, and a process may have none.
+
+    A full disk, or a pipe that nobody reads, must not stop what writes a line. So nothing here
+    raises for that. Such lines are counted, although a stream may keep a few and write them later.
+    The first line that is written again is followed by one that tells how many.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._lost = 0
+        self.count_lost: Callable[[], object] = lambda: None
+        self.tell: Callable[[int], str] = str
 
     def write(self, text: str) -> int:
-        """See TextIO."""
-        return sys.stderr.write(text)
+        """See TextIO. A whole line, and at once: what waits in a buffer fails later."""
+        if not self._is_written(text):
+            self._lost += 1
+            self.count_lost()
+        elif self._lost and self._is_written(self.tell(self._lost)):
+            self._lost = 0
+        return len(text)
 
     def flush(self) -> None:
-        """See TextIO."""
-        sys.stderr.flush()
+        """See TextIO. Nothing waits."""
 
     def isatty(self) -> bool:
         """See TextIO."""
-        return sys.stderr.isatty()
+        try:
+            stream = self._now()
+            return stream is not None and stream.isatty()
+        except (OSError, ValueError):  # it is closed
+            return False
+
+    def _is_written(self, text: str) -> bool:
+        try:
+            if (stream := self._now()) is None:
+                return False
+            stream.write(text)
+            stream.flush()
+        except (OSError, ValueError):  # no room, nobody who reads; or it is closed
+            return False
+        return True
+
+    def _now(self) -> TextIO | None:
+        return sys.stderr if self._stream is None else self._stream
 
 
 def _has_something_to_say(record: logging.LogRecord) -> bool:
@@ -129,7 +163,19 @@ def _keeping(render: structlog.typing.Processor, tail: LogTail) -> structlog.typ
     return keep
 
 
-def _rendering(log_format: str, target: TextIO) -> list[structlog.typing.Processor]:
+def _telling(steps: Sequence[structlog.typing.Processor]) -> Callable[[int], str]:
+    """The line about lost ones, in the shape of all others."""
+
+    def tell(lost: int) -> str:
+        made: Any = {"event": "log lines could not be written", "lines": lost}
+        for step in steps:
+            made = step(None, "error", made)
+        return f"{made}\n"
+
+    return tell
+
+
+def _rendering(log_format: str, *, has_colours: bool) -> list[structlog.typing.Processor]:
     if log_format == "json":
         return [
             # As text: the structured form carries local variables, and with them secrets.
@@ -139,4 +185,4 @@ def _rendering(log_format: str, target: TextIO) -> list[structlog.typing.Process
         ]
     # Likewise; and laying out a large app's variables takes seconds, in which nobody is served.
     plain = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=target.isatty(), exception_formatter=plain)]
+    return [structlog.dev.ConsoleRenderer(colors=has_colours, exception_formatter=plain)]

@@ -23,6 +23,7 @@ MetricName = Literal[
     "lockstep_http_request_ms",
     "lockstep_audit_lost_total",
     "lockstep_control_unproven_total",
+    "lockstep_log_lines_lost_total",
     # receiver
     "lockstep_receiver_events_accepted_total",
     "lockstep_receiver_events_refused_total",
@@ -162,6 +163,9 @@ METRICS: dict[MetricName, Metric] = {
     ),
     "lockstep_audit_lost_total": _counter(
         "Entries of the audit log that the store could not take and that stand in the log alone."
+    ),
+    "lockstep_log_lines_lost_total": _counter(
+        "Log lines that could not be written when they came; the last ones are in memory."
     ),
     "lockstep_http_requests_total": _counter("HTTP requests answered.", "route", "status"),
     "lockstep_http_request_ms": _histogram("Time to answer.", MS_BUCKETS, "route"),

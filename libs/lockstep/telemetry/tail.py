@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -34,9 +34,11 @@ class LogTail:
         self._lines: deque[tuple[LogLine, int]] = deque()
         self._size_bytes = 0
         self._lock = Lock()
+        self.count_lost: Callable[[], object] = lambda: None
+        """Called for each line that is here alone, as it could not be written."""
 
     def add(self, level: str, written: str) -> None:
-        """A line was written."""
+        """A line is written."""
         encoded = _COLOURS.sub("", written).encode("utf-8", "replace")
         if len(encoded) > MAX_LINE_BYTES:
             left = len(encoded) - MAX_LINE_BYTES

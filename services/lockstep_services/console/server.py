@@ -53,8 +53,8 @@ class _Server(uvicorn.Server):
         running = asyncio.get_running_loop()
 
         def asked(number: signal.Signals) -> None:
-            get_logger().info("stopping", signal=number.name)
             self.should_exit = True
+            get_logger().info("stopping", signal=number.name)
 
         for number in STOP_SIGNALS:
             running.add_signal_handler(number, asked, number)

@@ -64,6 +64,23 @@ async def test_a_signal_ends_it_and_a_second_one_does_not_disturb(number: signal
     assert told == ["stopping"]
 
 
+@pytest.mark.parametrize("trouble", [OSError("no room"), ValueError("closed"), SystemExit(1)])
+async def test_a_signal_ends_it_where_nobody_can_be_told(trouble: BaseException) -> None:
+    """As where the log's disk is full. Rich makes a SystemExit of a pipe that nobody reads."""
+
+    def told() -> None:
+        raise trouble
+
+    work = Work()
+    work.may_end.set()
+    async with asyncio.timeout(PATIENCE_S):
+        running = asyncio.create_task(until_signalled(work(), told))
+        await work.began.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+    assert work.is_clean
+
+
 async def test_what_goes_wrong_comes_out() -> None:
     """As it would without signals."""
 

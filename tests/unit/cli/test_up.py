@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import json
 import signal
@@ -11,15 +12,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import NoReturn, cast
 
 import pytest
+import structlog
 import typer
 
 from lockstep.cli.addresses import ADDRESSES_FILE, Addresses, find_addresses
 from lockstep.cli.commands import up
 from lockstep.cli.commands.up import plan_of, ports_of
 from lockstep.cli.output import Exit
-from lockstep.cli.processes import PLAN
+from lockstep.cli.processes import PLAN, PortTakenError
 from lockstep.cli.watching import (
     LONGEST_PAUSE_MS,
     WATCH_EVERY_MS,
@@ -28,7 +31,7 @@ from lockstep.cli.watching import (
     pause_after,
 )
 from lockstep.clock import VirtualClock
-from lockstep.telemetry import get_logger
+from lockstep.telemetry import Logger, get_logger
 from tests.unit.cli.conftest import Lockstep
 
 ONE_OF_EACH = {"coordinator": 1, "processor": 2, "publisher": 1, "presenter": 1, "receiver": 1}
@@ -53,8 +56,8 @@ class Process:
 
 
 @asynccontextmanager
-async def _watched(process: Process) -> AsyncIterator[VirtualClock]:
-    watching = asyncio.create_task(keep_running([process], process.clock, get_logger()))
+async def _watched(process: Process, log: Logger | None = None) -> AsyncIterator[VirtualClock]:
+    watching = asyncio.create_task(keep_running([process], process.clock, log or get_logger()))
     await asyncio.sleep(0)
     try:
         yield process.clock
@@ -104,6 +107,22 @@ async def test_one_that_keeps_dying_is_started_ever_more_slowly(*, starts: bool)
     assert gaps[-1] <= LONGEST_PAUSE_MS + 2 * WATCH_EVERY_MS
 
 
+@pytest.mark.parametrize("starts", [True, False])
+async def test_processes_are_minded_where_log_lines_cannot_be_written(*, starts: bool) -> None:
+    """As on a full disk."""
+
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    process = Process(starts=starts)
+    log = structlog.wrap_logger(None, processors=[full], wrapper_class=structlog.BoundLogger)
+    async with _watched(process, cast(Logger, log)) as clock:
+        for times in (1, 2):
+            process.has_ended = True
+            await clock.advance_ms(pause_after(times) + 2 * WATCH_EVERY_MS)
+            assert len(process.starts) == times
+
+
 def test_pauses_grow_up_to_a_limit() -> None:
     """And do not overflow."""
     assert [pause_after(n) for n in (0, 1, 2, 3)] == [0, 500, 1_000, 2_000]
@@ -124,6 +143,26 @@ def test_why_it_did_not_come_up_is_told(lockstep: Lockstep, tmp_path: Path) -> N
     assert "Traceback" not in (tmp_path / "supervisor.log").read_text()
     # Whoever holds the folder goes on, and commands find it.
     assert find_addresses(tmp_path).receiver == "http://a"
+
+
+def test_a_taken_port_is_the_users_to_mend(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The process in the background says so in its last line, and the command passes that on."""
+
+    async def refused(*_: object) -> None:
+        raise PortTakenError("port 8280 of the receiver is taken on 127.0.0.1", hint="stop it")
+
+    monkeypatch.setattr(up, "_supervise", refused)
+    assert up._main(tmp_path, {}) == Exit.USAGE
+    log = tmp_path / "supervisor.log"
+    log.write_text(capfd.readouterr().err)
+    child = subprocess.Popen(["sh", "-c", f"exit {int(Exit.USAGE)}"])
+    with pytest.raises(typer.Exit) as ended:
+        up._wait_for_addresses(tmp_path, child, log)
+    assert ended.value.exit_code == Exit.USAGE
+    said = capfd.readouterr().err
+    assert "did not come up: port 8280 of the receiver is taken on 127.0.0.1" in said
 
 
 def _sleeping() -> subprocess.Popen[bytes]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+import os
+import signal
+from types import SimpleNamespace
+from typing import ClassVar, NoReturn
 
 import pytest
 
@@ -12,6 +15,7 @@ from lockstep.events import LockstepError, UnavailableError
 from lockstep.frame import Context, World, lifecycle, run_together, tasks
 from lockstep.frame import world as frame_world
 from lockstep.settings import Settings, load_settings
+from lockstep.telemetry import LogTail
 
 PATIENCE_S = 60
 
@@ -163,3 +167,26 @@ async def test_servers_that_were_reached_are_left_when_others_do_not_answer(
     assert bus.is_closed
     assert running.cancelled() is (how == "cancelled")
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_signal_stops_a_process_that_cannot_tell_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end comes first, the line after it."""
+    waiting = asyncio.Event()
+
+    async def serve(*_: object, stop: asyncio.Event, **__: object) -> None:
+        waiting.set()
+        await stop.wait()
+
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError("no room")
+
+    monkeypatch.setattr(lifecycle, "run_together", serve)
+    monkeypatch.setattr(lifecycle, "get_logger", lambda: SimpleNamespace(info=full))
+    tail = LogTail(max_lines=1, max_bytes=1)
+    async with asyncio.timeout(PATIENCE_S):
+        running = asyncio.create_task(lifecycle._until_signalled([], settings, SystemClock(), tail))
+        await waiting.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
+import os
+import sys
 from asyncio import sslproto
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +16,32 @@ import pytest
 import structlog
 
 from lockstep.clock import VirtualClock
-from lockstep.telemetry import configure_logging, get_logger
+from lockstep.telemetry import LogTail, configure_logging, get_logger
+
+
+class Full(io.StringIO):
+    """A file on a disk without room, until there is some."""
+
+    has_room = False
+
+    def write(self, text: str) -> int:
+        """See TextIO."""
+        if not self.has_room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+class Buffered(Full):
+    """One that finds out when its buffer is written."""
+
+    def write(self, text: str) -> int:
+        """See TextIO."""
+        return io.StringIO.write(self, text)
+
+    def flush(self) -> None:
+        """See TextIO."""
+        if not self.has_room:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.fixture
@@ -121,3 +149,78 @@ def test_what_asyncio_says_of_every_closed_connection_is_left_out(stream: io.Str
     logging.getLogger("asyncio").warning("returning true from eof_received() has no effect")
     logging.getLogger("asyncio").warning("socket.send() raised exception.")
     assert [line["message"] for line in _lines(stream)] == ["socket.send() raised exception."]
+
+
+def _said_by_both() -> None:
+    """A line of ours and one of a library."""
+    get_logger().error("ours")
+    logging.getLogger("nats").error("theirs")
+
+
+@pytest.mark.usefixtures("stream")
+@pytest.mark.parametrize("made", [Full, Buffered])
+def test_lines_that_cannot_be_written_are_counted_and_kept(made: type[Full]) -> None:
+    """Nobody who writes one is disturbed. With room again the log goes on, and says it."""
+    full, tail, lost = made(), LogTail(max_lines=9, max_bytes=10_000), []
+    configure_logging(service="x", clock=VirtualClock(5), stream=full, tail=tail)
+    tail.count_lost = lambda: lost.append(1)
+    _said_by_both()
+    assert len(lost) == 2
+    assert [json.loads(one.line)["message"] for one in tail.last(9)] == ["ours", "theirs"]
+    full.has_room = True
+    get_logger().info("again")
+    get_logger().info("as ever")
+    again, told, as_ever = _lines(full)[-3:]
+    assert (again["message"], as_ever["message"], len(lost)) == ("again", "as ever", 2)
+    assert told == {
+        "at_ms": 5, "level": "error", "service": "x", "lines": 2,
+        "message": "log lines could not be written",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("stream")
+def test_a_console_says_likewise_what_was_lost() -> None:
+    """In its own shape."""
+    full = Full()
+    configure_logging(service="x", log_format="console", clock=VirtualClock(5), stream=full)
+    _said_by_both()
+    full.has_room = True
+    get_logger().info("again")
+    _, told = full.getvalue().splitlines()
+    assert "log lines could not be written" in told
+    assert "lines=2" in told
+
+
+@pytest.mark.usefixtures("stream")
+def test_a_process_without_standard_error_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lines are in memory all the same."""
+    monkeypatch.setattr(sys, "stderr", None)
+    tail = LogTail(max_lines=9, max_bytes=10_000)
+    for log_format in ("json", "console"):
+        configure_logging(service="x", log_format=log_format, tail=tail)
+        _said_by_both()
+    assert len(tail.last(9)) == 4
+
+
+@pytest.mark.usefixtures("stream")
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_a_closed_stream_disturbs_nobody(log_format: str) -> None:
+    """As at the end of a process."""
+    closed, tail = io.StringIO(), LogTail(max_lines=9, max_bytes=10_000)
+    closed.close()
+    configure_logging(service="x", log_format=log_format, stream=closed, tail=tail)
+    _said_by_both()
+    assert len(tail.last(9)) == 2
+
+
+@pytest.mark.usefixtures("stream")
+def test_a_pipe_that_nobody_reads_disturbs_nobody() -> None:
+    """As of `| head` and `| less`."""
+    reader, writer = os.pipe()
+    tail = LogTail(max_lines=9, max_bytes=10_000)
+    # Unbuffered below: a buffer would fail once more when it is closed.
+    with io.TextIOWrapper(io.FileIO(writer, "w"), write_through=True) as pipe:
+        configure_logging(service="x", stream=pipe, tail=tail)
+        os.close(reader)
+        _said_by_both()
+    assert len(tail.last(9)) == 2

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
-from typing import Final
+from typing import Final, NoReturn
 
 import pytest
+import uvicorn
 
+from lockstep_services.console import server
+
+PATIENCE_S: Final = 60
 SETTINGS: Final = {
     "LOCKSTEP_SERVER__PORT": "0",
     "LOCKSTEP_CLIENT__URL": "http://127.0.0.1:1",
@@ -37,3 +42,18 @@ def test_it_ends_in_good_order(number: signal.Signals) -> None:
     assert [line["message"] for line in told] == ["listening", "ready", "stopping"]
     assert told[0]["url"].startswith("http://127.0.0.1:")
     assert told[2]["signal"] == number.name
+
+
+async def test_it_ends_where_that_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end comes first, the line after it."""
+
+    def full() -> NoReturn:
+        raise OSError("no room")
+
+    monkeypatch.setattr(server, "get_logger", full)
+    serving = server._Server(uvicorn.Config("nobody"))
+    async with asyncio.timeout(PATIENCE_S):
+        with serving.capture_signals():
+            os.kill(os.getpid(), signal.SIGTERM)
+            while not serving.should_exit:
+                await asyncio.sleep(0)

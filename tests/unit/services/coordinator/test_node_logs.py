@@ -63,6 +63,16 @@ async def test_administrators_read_the_last_lines(path: str) -> None:
         assert (await doors.ask(everywhere, "GET", path))[0] == 200
 
 
+async def test_lines_that_could_not_be_written_are_counted() -> None:
+    """On the page of metrics of the process that has them in memory."""
+    tail = filled()
+    async with running_with(tail, "coordinator") as (doors, _):
+        tail.count_lost()
+        tail.count_lost()
+        status, page = await doors.ask(ADMIN, "GET", "/metrics")
+    assert (status, "lockstep_log_lines_lost_total 2.0" in page.splitlines()) == (200, True)
+
+
 async def test_a_process_that_nobody_knows_is_said() -> None:
     """With those that live; a service by its name, too."""
     async with running_with(filled(), "coordinator", "receiver") as (doors, _):
