@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lockstep.events import UnavailableError
+from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.tls import TlsFiles
 
 ADDRESSES_FILE = "addresses.json"
@@ -21,6 +21,14 @@ SESSION_FILE = "session.json"
 DEFAULT_DIRECTORY = Path(".lockstep")
 DOORS = ("receiver", "presenter", "coordinator")
 NO_TLS = TlsFiles()
+ADDRESSES_HINT = "remove it, or start the suite again"
+SESSION_HINT = "remove it, and log in again"
+
+
+class BrokenFileError(LockstepError):
+    """A file that earlier commands left does not hold what they wrote."""
+
+    fault = Fault.USER
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +63,16 @@ def find_addresses(
     tls: TlsFiles = NO_TLS,
     **given: str | None,
 ) -> Addresses:
-    """The addresses, those given first; UnavailableError when nothing says where the suite is.
+    """The addresses, those given first; UnavailableError when nothing says where the suite is,
+    BrokenFileError.
 
     `url` stands for all three, and then nothing is read from the directory: a token that is kept
     there is that of another suite. It is also left there when any other address is given.
     """
     path = directory / ADDRESSES_FILE
     known: dict[str, Any] = dict.fromkeys(DOORS, url.rstrip("/")) if url else {}
-    if not url and path.exists():
-        known = json.loads(path.read_text())
+    if not url and (kept := _read(path, ADDRESSES_HINT)):
+        known = kept
         own = {str(known.get(door)).rstrip("/") for door in DOORS}
         if any(value.rstrip("/") not in own for door in DOORS if (value := given.get(door))):
             known = {door: known.get(door) for door in DOORS}
@@ -83,7 +92,7 @@ def find_addresses(
         presenter=str(known["presenter"]),
         coordinator=coordinator,
         token=token or known.get("token"),
-        tls=tls or TlsFiles(**known.get("tls", {})),
+        tls=tls or _tls(path, known.get("tls", {})),
     )
 
 
@@ -97,10 +106,10 @@ def keep_session(directory: Path, coordinator: str, session: Mapping[str, Any]) 
 def suite_process(directory: Path) -> int | None:
     """The process that has left the addresses there; None without any."""
     try:
-        kept: dict[str, Any] = json.loads((directory / ADDRESSES_FILE).read_text())
-    except FileNotFoundError:
+        kept = _read(directory / ADDRESSES_FILE, ADDRESSES_HINT)
+    except BrokenFileError:  # a suite that starts writes it anew
         return None
-    return kept.get("pid")
+    return None if kept is None else kept.get("pid")
 
 
 def forget_session(directory: Path) -> None:
@@ -125,14 +134,31 @@ def _absolute(name: str, value: str) -> str:
 
 
 def kept_session(directory: Path, coordinator: str) -> dict[str, Any] | None:
-    """Of the suite at that address; another one never sees it."""
-    try:
-        kept: dict[str, Any] = json.loads((directory / SESSION_FILE).read_text())
-    except FileNotFoundError:
-        return None
-    return kept if kept["coordinator"] == coordinator else None
+    """Of the suite at that address; another one never sees it. BrokenFileError."""
+    kept = _read(directory / SESSION_FILE, SESSION_HINT, "coordinator", "token")
+    return kept if kept is not None and kept["coordinator"] == coordinator else None
 
 
 def _session(directory: Path, coordinator: str) -> str | None:
     kept = kept_session(directory, coordinator)
     return None if kept is None else str(kept["token"])
+
+
+def _read(path: Path, hint: str, *wanted: str) -> dict[str, Any] | None:
+    """The object in a file, with the members that are wanted; None without the file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or any(name not in found for name in wanted):
+        raise BrokenFileError(f"{path} cannot be read", hint=hint)
+    return found
+
+
+def _tls(path: Path, kept: Any) -> TlsFiles:
+    try:
+        return TlsFiles(**kept)
+    except TypeError:
+        raise BrokenFileError(f"{path} cannot be read", hint=ADDRESSES_HINT) from None

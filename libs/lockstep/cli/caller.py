@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from lockstep.cli.addresses import Addresses
-from lockstep.cli.refusals import RefusedError, answer_of, sendable, unreached
+from lockstep.cli.refusals import NotLockstepError, RefusedError, answer_of, sendable, unreached
 from lockstep.clock import SystemClock
 from lockstep.events import UnavailableError
 from lockstep.tls import calling
@@ -27,6 +27,7 @@ FIRST_PAUSE_MS: Final = 500
 LONGEST_PAUSE_MS: Final = 5_000
 GIVE_UP_AFTER_MS: Final = 60_000
 """So long is waited, all in all, until a stream that has ended can be followed again."""
+EVENT_STREAM: Final = "text/event-stream"
 _SAFE: Final = "/?%!$&'()*+,;=:@~"
 
 
@@ -35,7 +36,7 @@ def _pause(ms: int) -> None:
 
 
 class Caller:
-    """Asks a suite. Errors: RefusedError, UnavailableError."""
+    """Asks a suite. Errors: RefusedError, NotLockstepError, UnavailableError."""
 
     def __init__(self, addresses: Addresses) -> None:
         self.addresses = addresses
@@ -58,7 +59,7 @@ class Caller:
         try:
             connection = self._connection(where, TIMEOUT_S)
             with self._response(connection, method, where, body, sent) as response:
-                return _answer(response)
+                return _answer(response, url)
         except (OSError, HTTPException) as error:
             raise unreached(f"cannot reach {url}", error) from error
 
@@ -114,8 +115,9 @@ class Caller:
             connection.sock.settimeout(SILENCE_S)
             headers = {} if seen is None else {"Last-Event-ID": seen}
             with self._response(connection, "GET", url, None, headers) as response:
-                if response.status >= 400:
-                    _answer(response)
+                if response.headers.get_content_type() != EVENT_STREAM:
+                    _answer(response, url)
+                    raise NotLockstepError(f"what answers at {url} is no stream of events")
                 yield response
         except (OSError, HTTPException) as error:
             raise unreached(f"the connection to {url} ended", error) from error
@@ -143,6 +145,7 @@ class Caller:
     def _connection(self, url: str, timeout_s: float) -> HTTPConnection:
         with suppress(ValueError):
             parts = urlsplit(url)
+            (parts.hostname or "").encode("idna")  # as a socket does, which says less
             if parts.scheme == "https" and parts.hostname:
                 context = calling(self.addresses.tls)
                 return HTTPSConnection(
@@ -153,8 +156,12 @@ class Caller:
         raise InvalidURL("no address of the form http://host:port")
 
 
-def _answer(response: HTTPResponse) -> Any:
-    return answer_of(response.status, response.headers["Retry-After"], response.read())
+def _answer(response: HTTPResponse, url: str) -> Any:
+    headers = response.headers
+    return answer_of(
+        response.status, headers["Retry-After"], response.read(),
+        url=url, leads_to=headers["Location"] or "",
+    )  # fmt: skip
 
 
 def _events(lines: Iterator[bytes]) -> Iterator[tuple[str | None, str | None, Any]]:

@@ -19,7 +19,8 @@ Result = TypeVar("Result")
 
 
 class Client:
-    """An open connection to a suite. Errors: RefusedError, UnavailableError."""
+    """An open connection to a suite. Errors: RefusedError, NotLockstepError,
+    UnavailableError."""
 
     def __init__(self, addresses: Addresses) -> None:
         self.addresses = addresses
@@ -56,10 +57,17 @@ class Client:
         headers = sendable(headers or {})
         try:
             async with self._session.request(
-                method, url, data=body, json=json_body, headers=headers, params=params
-            ) as response:
-                after = response.headers.get("Retry-After")
-                return answer_of(response.status, after, await response.read())
+                method, url, data=body, json=json_body, headers=headers, params=params,
+                allow_redirects=False,
+            ) as response:  # fmt: skip
+                found, payload = response.headers, await response.read()
+                return answer_of(
+                    response.status, found.get("Retry-After"), payload,
+                    url=url, leads_to=found.get("Location", ""),
+                )  # fmt: skip
+        except (aiohttp.NonHttpUrlClientError, UnicodeError) as error:
+            # The words of the first are the address alone; the second is about a host's name.
+            raise unreached(f"cannot reach {url}", ValueError()) from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise unreached(f"cannot reach {url}", error) from error
 

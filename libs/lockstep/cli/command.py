@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from lockstep.cli.commands.options import connection_options
+from lockstep.cli.output import reported, take_all_characters
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "archive": (
@@ -128,9 +129,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "replay": (
         "replay.replay",
-        "Replay a file into a stream in time order, with a progress bar.\n\nSent again soon, with "
-        "the same --batch and --time-column, the same file adds only what is not\nthere yet. Exit "
-        "code 2 when some events were refused.",
+        "Replay a file into a stream in time order, with a progress bar.\n\nRows that are refused "
+        "are told with their numbers in the file, and all others are sent. Exit\ncode 2 when some "
+        "were refused.\n\nSent again soon, with the same --batch and --time-column and into the "
+        "same version of the app,\nthe same file adds only what is not there yet. A file that was "
+        "changed is another one: send\nmended rows in a file of their own.",
     ),
     "simulate": (
         "simulate.simulate",
@@ -265,7 +268,19 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Commands(TyperGroup):
-    """Lists the commands by the table, and imports the one that is called."""
+    """Lists the commands by the table, and imports the one that is called. Whatever a command does
+    not tell of by itself is told here: no error of a file or of Lockstep shows a traceback."""
+
+    def make_context(self, *args: Any, **named: Any) -> Any:
+        """Reads the options before the command; `--help` ends here."""
+        take_all_characters()
+        with reported():
+            return super().make_context(*args, **named)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command."""
+        with reported():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that the arguments name, ready to run."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +28,9 @@ MAX_TABLE_WIDTH: Final = 10_000
 
 SHOWN_VERSION: Final = 12
 """So many characters of a version's hash tell it from others, for people."""
+
+SHOWN_TEXT: Final = 40
+"""So many characters of a text that is refused are shown."""
 
 
 class Exit(IntEnum):
@@ -130,14 +136,51 @@ def fail(message: str, code: Exit, *, hint: str | None = None) -> NoReturn:
     raise typer.Exit(int(code))
 
 
+def said(error: LockstepError) -> str:
+    """What is wrong, and where; not the hint."""
+    return error.message if error.where is None else f"{error.where}: {error.message}"
+
+
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turns Lockstep's errors into messages and exit codes."""
+    """Turns Lockstep's errors, and those of files, into messages and exit codes.
+
+    Python's development mode (`PYTHONDEVMODE=1`) keeps the traceback of what a file failed of.
+    """
     try:
         yield
     except LockstepError as error:
-        message = error.message if error.where is None else f"{error.where}: {error.message}"
-        fail(message, _code_of(error), hint=error.hint)
+        fail(said(error), _code_of(error), hint=error.hint)
+    except UnicodeEncodeError as error:
+        if sys.flags.dev_mode or not "\ud800" <= error.object[error.start] <= "\udfff":
+            raise
+        fail(f"{error.object[:SHOWN_TEXT]!a} is no text in UTF-8", Exit.USAGE)
+    except OSError as error:
+        if sys.flags.dev_mode or error.errno == errno.EPIPE:  # who read along has gone: no error
+            raise
+        file = "standard output" if _is_output_lost() else error.filename
+        why = error.strerror or str(error) or type(error).__name__
+        is_away = isinstance(error, ConnectionError | TimeoutError)
+        code = Exit.UNAVAILABLE if is_away else Exit.USAGE
+        fail(why if file is None else f"{file}: {why}", code)
+
+
+def _is_output_lost() -> bool:
+    """Whether standard output takes nothing any more. What waits is given up then: Python would
+    try again when the process ends, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
+def take_all_characters() -> None:
+    """One that the terminal's encoding lacks is written as `\\u2581`, and ends no command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _code_of(error: LockstepError) -> Exit:

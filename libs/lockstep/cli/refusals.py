@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urljoin
 
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.events.unreached import why_unreached
@@ -22,6 +24,11 @@ RETRYABLE: Final = frozenset(
 HINT_TOKEN: Final = (
     "log in with `lockstep login <user>`, or give a token with --token or LOCKSTEP_CLIENT__TOKEN"
 )
+
+
+HINT_HEADER: Final = "see what the token, or the id, was read from"
+HINT_MOVED: Final = "if the suite is there, give --url that address without /v1 and the rest"
+HINT_ADDRESS: Final = "see what --url, or LOCKSTEP_CLIENT__URL, says"
 
 
 class RefusedError(LockstepError):
@@ -46,6 +53,25 @@ class RefusedError(LockstepError):
         self.fault = Fault.USER if status < 500 and status != 429 else Fault.EXTERNAL
 
 
+class NotLockstepError(LockstepError):
+    """Something else answers at the address, or sends elsewhere; it stays so when asked again."""
+
+    fault = Fault.EXTERNAL
+
+
+class Answer(dict[str, Any]):
+    """What a service answered. A member that it lacks is a NotLockstepError."""
+
+    def __init__(self, members: Mapping[str, Any], url: str) -> None:
+        super().__init__(members)
+        self._url = url
+
+    def __missing__(self, name: str) -> Any:
+        raise NotLockstepError(
+            f"{_not_lockstep(self._url)}: its answer has no '{name}'", hint=HINT_ADDRESS
+        )
+
+
 class UnsendableError(LockstepError):
     """A header that HTTP cannot carry; its value may be a secret and is not told."""
 
@@ -53,12 +79,17 @@ class UnsendableError(LockstepError):
 
 
 def sendable(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers; UnsendableError for one with a line end or another control character."""
+    """The headers; UnsendableError for one with a line end or another control character, and for
+    one that is no text."""
     for name, value in headers.items():
+        if has_halves(value):
+            raise UnsendableError(
+                f"the value of the header {name} is no text in UTF-8", hint=HINT_HEADER
+            )
         if has_control(value):
             raise UnsendableError(
                 f"the value of the header {name} has a line end or a control character in it",
-                hint="see what the token, or the id, was read from",
+                hint=HINT_HEADER,
             )
     return dict(headers)
 
@@ -68,18 +99,45 @@ def has_control(text: str) -> bool:
     return any(ord(one) < 0x20 or ord(one) == 0x7F for one in text)
 
 
+def has_halves(text: str) -> bool:
+    """It holds halves of characters, as Python reads bytes that are not UTF-8."""
+    return any("\ud800" <= one <= "\udfff" for one in text)
+
+
 def unreached(what: str, error: BaseException) -> UnavailableError:
     """No answer came: `what` says of what."""
     return UnavailableError(f"{what}: {why_unreached(error)}", hint=HINT_UNREACHED)
 
 
-def answer_of(status: int, retry_after: str | None, payload: bytes) -> Any:
-    """The decoded JSON of an answer (None when empty). Raises RefusedError for one of an error."""
+def answer_of(
+    status: int, retry_after: str | None, payload: bytes, *, url: str = "", leads_to: str = ""
+) -> Any:
+    """What an answer holds: a JSON object, or None with status 204. `url`: who was asked;
+    `leads_to`: the header Location. Raises RefusedError for an answer of an error, and
+    NotLockstepError for one that no service of the suite gives."""
     answer = _decoded(payload)
     if status >= HTTPStatus.BAD_REQUEST:
         problem = answer if isinstance(answer, dict) else {"detail": answer and str(answer)}
         raise RefusedError(status, problem, _seconds(retry_after))
-    return answer
+    if status >= HTTPStatus.MULTIPLE_CHOICES:
+        place = _whole(url, leads_to) if leads_to else "nowhere"
+        raise NotLockstepError(f"{url or 'it'} leads to {place}", hint=HINT_MOVED)
+    if status == HTTPStatus.NO_CONTENT:
+        return None
+    if not isinstance(answer, dict):
+        raise NotLockstepError(_not_lockstep(url), hint=HINT_ADDRESS)
+    return Answer(answer, url)
+
+
+def _whole(url: str, leads_to: str) -> str:
+    """An address that may be relative, without what stands behind it: that may be a secret."""
+    with suppress(ValueError):
+        leads_to = urljoin(url, leads_to)
+    return leads_to.partition("?")[0]
+
+
+def _not_lockstep(url: str) -> str:
+    return f"what answers at {url or 'this address'} is not Lockstep"
 
 
 def detail(error: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -156,11 +155,6 @@ def _together(done: Sequence[Done]) -> Done:
         max(one.missing for one in done),
         max(one.position for one in done),
     )
-
-
-def text_of(file: Path) -> str:
-    """Of an app."""
-    return file.read_text("utf-8")
 
 
 def told(report: Report) -> Mapping[str, Any]:

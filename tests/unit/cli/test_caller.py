@@ -28,7 +28,7 @@ class Echo(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Events below /v1, an error for /busy, else the request."""
         if self.path.endswith("/sse"):
-            self._answer(200, EVENTS, {})
+            self._answer(200, EVENTS, {"Content-Type": "text/event-stream"})
         elif self.path == "/busy":
             self._answer(503, b'{"detail": "not now"}', {"Retry-After": "2"})
         elif self.path == "/empty":
@@ -125,6 +125,8 @@ class Script(BaseHTTPRequestHandler):
         self.asked.append(self.headers.get("Last-Event-ID"))
         part = self.parts.pop(0)
         self.send_response(part if isinstance(part, int) else 200)
+        if isinstance(part, bytes):
+            self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
         if isinstance(part, bytes):
             self.wfile.write(part)

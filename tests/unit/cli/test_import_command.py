@@ -68,3 +68,16 @@ def test_an_app_that_stays_invalid_ends_with_1(tmp_path: Path, lockstep: Lockste
     (tmp_path / "bad.siddhiql").write_text("from S select 'open\n")
     done = lockstep("import", str(tmp_path / "bad.siddhiql"), "-o", str(tmp_path / "out"))
     assert done.exit_code == 1
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path, lockstep: Lockstep) -> None:
+    """With the reason; among other files, it is told in the report."""
+    garbage, out = tmp_path / "garbage.siddhi", tmp_path / "out"
+    garbage.write_bytes(b"\xff\xfe\x00")
+    done = lockstep("import", garbage, "-o", out)
+    assert done.exit_code == 2
+    assert f"nothing to import: {garbage}:1: it is no text in UTF-8" in done.stderr
+    assert not out.exists()
+    done = lockstep("import", garbage, deployment(tmp_path), "-o", out)
+    assert done.exit_code == 0
+    assert "it is no text in UTF-8" in (out / "import-report.md").read_text()

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.cli.refusals import HINT_TOKEN, RefusedError, UnsendableError, answer_of, sendable
+from lockstep.cli.refusals import (
+    HINT_TOKEN,
+    NotLockstepError,
+    RefusedError,
+    UnsendableError,
+    answer_of,
+    sendable,
+)
 
 
 def test_a_missing_token_is_asked_for_in_the_commands_words() -> None:
@@ -66,9 +73,36 @@ def test_when_to_come_again_may_be_a_date(said: str, seconds: float | None) -> N
     assert refused.value.retry_after_s == seconds
 
 
-@pytest.mark.parametrize("value", ["secret\n", "sec\rret", "\x00secret", "secret\x7f"])
+@pytest.mark.parametrize(
+    "value", ["secret\n", "sec\rret", "\x00secret", "secret\x7f", "secret\udcff"]
+)
 def test_a_header_that_cannot_be_sent_is_not_told(value: str) -> None:
     """It may be a token."""
     with pytest.raises(UnsendableError, match="Authorization") as refused:
         sendable({"Authorization": value})
     assert "sec" not in str(refused.value)
+
+
+def test_a_redirect_is_told_with_where_it_leads() -> None:
+    """As a whole address, without what stands behind it."""
+    with pytest.raises(
+        NotLockstepError, match=r"^http://a/v1/apps leads to http://a/login \("
+    ) as led:
+        answer_of(302, None, b"", url="http://a/v1/apps", leads_to="/login?state=7")
+    assert not led.value.retryable
+
+
+@pytest.mark.parametrize("payload", [b"", b"<html>", b"null", b"[1]", b'"x"', b"\xff"])
+def test_other_answers_are_nobodys_of_the_suite(payload: bytes) -> None:
+    """Each service answers with an object, or with status 204."""
+    assert answer_of(204, None, b"") is None
+    with pytest.raises(NotLockstepError, match=r"^what answers at http://a is not Lockstep \("):
+        answer_of(200, None, payload, url="http://a")
+
+
+def test_a_member_that_is_not_there_is_told() -> None:
+    """Where it is asked for as if it had to be."""
+    answer = answer_of(200, None, b'{"hello": 1}', url="http://a")
+    assert (answer["hello"], answer.get("apps"), dict(answer)) == (1, None, {"hello": 1})
+    with pytest.raises(NotLockstepError, match="has no 'apps'"):
+        answer["apps"]

@@ -116,6 +116,32 @@ def test_files_that_are_no_texts(lockstep: Lockstep, tmp_path: Path, command: st
         assert done.exception is None or isinstance(done.exception, SystemExit)
 
 
+def test_a_file_that_is_no_text_is_one_of_the_report(lockstep: Lockstep, app: Path) -> None:
+    """Those behind it are checked, and a program gets its JSON."""
+    file = app.with_name("bytes.siddhi")
+    file.write_bytes(b"\xff\xfe\x00")
+    done = lockstep("validate", file, app)
+    assert (done.exit_code, done.stdout) == (2, f"{app}: ok (Good)\n")
+    assert done.stderr == f"{file} is no text in UTF-8\n"
+    done = lockstep("validate", "--json", app, file, app)
+    assert done.exit_code == 2
+    reports = json.loads(done.stdout)
+    assert [one["valid"] for one in reports] == [True, False, True]
+    assert reports[1]["message"] == f"{file} is no text in UTF-8"
+    assert reports[1]["line"] is None
+
+
+@pytest.mark.parametrize("command", ["validate", "explain", "format"])
+def test_the_mark_of_editors_on_windows(lockstep: Lockstep, app: Path, command: str) -> None:
+    """A byte order mark at the beginning is no part of the app, nor of its values."""
+    app.write_text("\ufeff" + GOOD, "utf-8")
+    values = app.with_name("values")
+    values.write_text("\ufeffROOM=attic\n", "utf-8")
+    more = () if command == "format" else ("--values", values)
+    done = lockstep(command, app, *more)
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
 def test_explain_shows_groups_and_queries(lockstep: Lockstep, app: Path) -> None:
     """Each query with what it reads, does and writes."""
     done = lockstep("explain", app)

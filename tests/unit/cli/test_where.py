@@ -93,6 +93,7 @@ def test_several_apps_in_one_call(
     assert said.exit_code == 0, said.stderr
     assert said.stdout.splitlines() == ["deployed One version 0123", "deployed Three version 0123"]
     assert Suite.deployed == ["One", "Three"]
+    one.write_text("\ufeffOne", "utf-8")  # as editors on Windows write it
     both = json.loads(lockstep(*with_token, "--json", one, three).stdout)
     assert [each["app"] for each in both] == ["One", "Three"]
     assert json.loads(lockstep(*with_token, "--json", one).stdout)["app"] == "One"
@@ -108,6 +109,10 @@ def test_the_first_refused_one_ends_it(
     assert f"{files[1]} is not deployed" in said.stderr
     assert "this is no app" in said.stderr
     assert Suite.deployed == ["One"]
+    told = lockstep("--url", url, "--token", "shibboleth", "deploy", "--no-wait", "--json", *files)
+    assert told.exit_code == 2
+    assert [each["app"] for each in json.loads(told.stdout)] == ["One"]
+    assert "this is no app" in told.stderr
 
 
 def test_the_token_of_the_folder_goes_to_its_suite_alone(tmp_path: Path) -> None:

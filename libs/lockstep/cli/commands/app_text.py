@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from lockstep.cli.output import Exit, errors, fail
+from lockstep.events import Fault, LockstepError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.siddhiql.variables import names_of, with_values
 from lockstep.testing.scenario import app_of
@@ -37,17 +38,20 @@ VALUES_MAX: Final = 1_000
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
+class NoTextError(LockstepError):
+    """A file is none."""
+
+    fault = Fault.USER
+
+
 def values_of(
     given: Sequence[str] | None, file: Path | None, files: Sequence[str] | None = None
 ) -> dict[str, str]:
-    """What stands for names: of a file, where `#` begins a comment, and of options, which win."""
+    """What stands for names: of a file, where `#` begins a comment, and of options, which win.
+    NoTextError."""
     values: dict[str, str] = {}
     if file is not None:
-        try:
-            lines = file.read_text(encoding="utf-8").splitlines()
-        except UnicodeDecodeError:
-            fail(f"{file} is no text in UTF-8", Exit.USAGE)
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(_text(file).splitlines(), 1):
             if line.strip() and not line.lstrip().startswith("#"):
                 values |= _pair(line, f"{file}, line {number}")
     for one in given or ():
@@ -78,12 +82,16 @@ def _pair(text: str, place: str) -> dict[str, str]:
 
 
 def read_app(file: Path, values: Mapping[str, str] | None = None) -> str:
-    """The app in a file with the values of its names, without the tests behind it; leaves the
-    command when it is no text."""
+    """The app in a file with the values of its names, without the tests behind it. NoTextError."""
+    return with_values(app_of(_text(file)), values or {})
+
+
+def _text(file: Path) -> str:
+    """Without the mark at the beginning that editors on Windows write. NoTextError."""
     try:
-        return with_values(app_of(file.read_text(encoding="utf-8")), values or {})
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        fail(f"{file} is no text in UTF-8", Exit.USAGE)
+        raise NoTextError(f"{file} is no text in UTF-8") from None
 
 
 def show_error(file: Path, text: str, error: SiddhiQLError) -> None:

@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from lockstep import history
+from lockstep.cli.commands.app_text import read_app
 from lockstep.cli.commands.archive import place_of
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import (
@@ -25,7 +26,7 @@ from lockstep.cli.output import (
 from lockstep.cli.times import parsed_ms, shown_exactly
 from lockstep.clock import SystemClock, SystemRandomness
 from lockstep.embedded import prepare_spark_environment
-from lockstep.history.backtest import Report, Run, Wanted, backtest, run_here, text_of, told
+from lockstep.history.backtest import Report, Run, Wanted, backtest, run_here, told
 from lockstep.history.comparing import as_json as difference_as_json
 from lockstep.history.stopping import Stopped, stopped
 from lockstep.settings import Settings, load_settings
@@ -81,7 +82,7 @@ def run_backtest(
             raise typer.BadParameter(str(error), param_hint="--warm-up") from error
         end = stop_at or until
         wanted = Wanted(
-            text_of(file), app, since and parsed_ms(since), end and parsed_ms(end),  # type: ignore[arg-type]
+            read_app(file), app, since and parsed_ms(since), end and parsed_ms(end),  # type: ignore[arg-type]
             warm_up_ms, parallel, against is not None, despite_gaps, differences,
         )  # fmt: skip
         if stops:

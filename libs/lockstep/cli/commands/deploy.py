@@ -60,54 +60,55 @@ def deploy(
         raise typer.BadParameter("it needs --from", param_hint="--from-app")
     values = values_of(given, given_in, given_files)
     texts = [(file, read_app(file, values)) for file in files]
-    if dry_run:
-        reports = [_preview(context, text, as_json=as_json) for _, text in texts]
-    elif since is not None:
-        wanted = wanted_past(since, from_app, past_output)
-        reports = [
-            deploy_with_past(context, text, parallel, wanted, wait=wait, as_json=as_json)
-            for _, text in texts
-        ]
-    else:
-        reports = [
-            one | {"leader": leader and {name: leader[name] for name in BEGUN}}
-            for one, leader in _deployed(context, texts, parallel, wait=wait, as_json=as_json)
-        ]
-    if as_json:
-        print_json(reports[0] if len(reports) == 1 else reports)
+    reports: list[Any] = []
+    try:
+        if dry_run:
+            for _, text in texts:
+                reports.append(_preview(context, text, as_json=as_json))
+        elif since is not None:
+            wanted = wanted_past(since, from_app, past_output)
+            for _, text in texts:
+                reports.append(
+                    deploy_with_past(context, text, parallel, wanted, wait=wait, as_json=as_json)
+                )
+        else:
+            _deploy(context, texts, parallel, reports, wait=wait, as_json=as_json)
+    finally:  # also of what was deployed before another one was refused
+        if as_json and reports:
+            print_json(reports[0] if len(texts) == 1 else reports)
 
 
-def _deployed(
+def _deploy(
     context: typer.Context,
     texts: Sequence[tuple[Path, str]],
     parallel: int | None,
+    reports: list[Any],
     *,
     wait: bool,
     as_json: bool,
-) -> list[tuple[Any, Any]]:
-    """(the coordinator's answer, who leads) of each. The first refused one ends it: those before
-    it stay deployed, and are reported."""
+) -> None:
+    """Adds to `reports` the coordinator's answer, and who leads, of each. The first refused one
+    ends it: those before it stay deployed, and are reported."""
 
-    async def action(client: Client) -> list[tuple[Any, Any]]:
-        answers = []
+    async def action(client: Client) -> None:
         for file, text in texts:
             try:
-                answers.append(await client.deploy(text, parallel=parallel))
+                answer = await client.deploy(text, parallel=parallel)
             except LockstepError:
                 if len(texts) > 1:
                     errors.print(f"{file} is not deployed:", markup=False, soft_wrap=True)
                 raise
             if not as_json:
-                _say_deployed(answers[-1])
-        found = []
-        for answer in answers:
-            found.append((answer, await _leader(client, answer) if wait else None))
+                _say_deployed(answer)
+            reports.append({"app": answer["app"], **answer, "leader": None})
+        for report in reports:
+            leader = await _leader(client, report) if wait else None
+            report["leader"] = leader and {name: leader[name] for name in BEGUN}
             if not as_json:
-                _say_led(*found[-1], waited=wait)
-        return found
+                _say_led(report, leader, waited=wait)
 
     with reported():
-        return with_client(addresses_of(context), action)
+        with_client(addresses_of(context), action)
 
 
 def _say_deployed(answer: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ def format_apps(
     changed = 0
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8")
+            text = file.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             fail(f"{file} is no text in UTF-8", Exit.USAGE)
         laid_out = _laid_out(text)

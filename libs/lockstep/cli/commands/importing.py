@@ -46,8 +46,11 @@ def import_definitions(
     Nothing is left out silently: the report says what changed, and what has to be decided.
     """
     done = convert(_read(paths))
-    if not done.artifacts and not done.findings:
-        fail("there is nothing to import", Exit.USAGE, hint=f"files end with {', '.join(SUFFIXES)}")
+    if not done.artifacts:
+        unread = [one for one in done.findings if one.fate is Fate.TO_DECIDE]
+        why = "".join(f": {one.place}: {one.why}" for one in unread[:1])
+        hint = f"files end with {', '.join(SUFFIXES)}"
+        fail(f"there is nothing to import{why}", Exit.USAGE, hint=hint)
     written = _texts(done, out, report if report is not None else out / REPORT)
     present = [path for path in written if path.exists()]
     if present:

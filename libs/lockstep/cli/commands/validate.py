@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import typer
 
 from lockstep.cli.commands.app_text import (
@@ -14,7 +17,8 @@ from lockstep.cli.commands.app_text import (
     values_of,
 )
 from lockstep.cli.commands.options import AsJson
-from lockstep.cli.output import Exit, console, print_json
+from lockstep.cli.output import Exit, console, errors, print_json, said
+from lockstep.events import LockstepError
 from lockstep.execute.reference.rehearsal import rehearse
 from lockstep.plan import plan_of
 from lockstep.siddhiql import SiddhiQLError
@@ -31,23 +35,19 @@ def validate(
     reports = []
     values = values_of(given, given_in, given_files)
     for file in files:
-        text = read_app(file, values)
+        text = ""
         try:
+            text = read_app(file, values)
             plan = plan_of(text)
             rehearse(plan)
         except SiddhiQLError as error:
-            reports.append(
-                {
-                    "file": str(file),
-                    "valid": False,
-                    "line": error.line,
-                    "column": error.column,
-                    "message": error.message,
-                    "hint": error.hint,
-                }
-            )
+            reports.append(_wrong(file, error.message, error.hint, error.line, error.column))
             if not as_json:
                 show_error(file, text, error)
+        except LockstepError as error:  # nowhere in a text: there is none, or its tests are wrong
+            reports.append(_wrong(file, said(error), error.hint))
+            if not as_json:
+                errors.print(str(error), markup=False, soft_wrap=True)
         else:
             reports.append({"file": str(file), "valid": True, "app": plan.name})
             if not as_json:
@@ -56,3 +56,17 @@ def validate(
         print_json(reports)
     if not all(report["valid"] for report in reports):
         raise typer.Exit(int(Exit.USAGE))
+
+
+def _wrong(
+    file: Path, message: str, hint: str | None, line: int | None = None, column: int | None = None
+) -> dict[str, Any]:
+    """What a program is told of a mistake."""
+    return {
+        "file": str(file),
+        "valid": False,
+        "line": line,
+        "column": column,
+        "message": message,
+        "hint": hint,
+    }
