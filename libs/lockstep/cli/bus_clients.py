@@ -73,7 +73,7 @@ def read_description(path: Path) -> tuple[BusUser, list[BusClient]]:
     Files of passwords are named from the folder of the description.
     """
     try:
-        described = tomllib.loads(path.read_text("utf-8"))
+        described = tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BusClientsError(f"cannot be read: {error}", where=str(path)) from error
     _known(described, {"suite", "clients"}, str(path))
@@ -181,7 +181,7 @@ def _password(described: Mapping[str, Any], folder: Path, where: str, *, shortes
     if not isinstance(file, str):
         raise BusClientsError("names no password_file", where=where)
     try:
-        text = (folder / file).read_text("utf-8").rstrip("\r\n")
+        text = (folder / file).read_text("utf-8-sig").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
         raise BusClientsError(f"{file}: {reason}", where=where) from None

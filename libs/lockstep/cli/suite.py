@@ -134,4 +134,6 @@ async def _services(
         try:
             await task
         finally:
-            quiet.close()
+            # What waits for a standard error that nobody reads any more is lost.
+            with contextlib.suppress(OSError):
+                quiet.close()

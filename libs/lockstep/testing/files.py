@@ -102,7 +102,7 @@ def load(file: Path) -> ScenarioFile:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ScenarioError(f"{file} is no text in UTF-8") from None
 

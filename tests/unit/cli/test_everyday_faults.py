@@ -210,6 +210,31 @@ def test_an_answer_without_content_is_one(lockstep: Lockstep, other: str) -> Non
     assert lockstep("--url", other, "undeploy", "A").exit_code == 0
 
 
+def test_an_answer_of_something_else_is_not_shown_as_one(lockstep: Lockstep, other: str) -> None:
+    """Also for programs."""
+    Other.answer = (200, {}, b"{}")
+    done = lockstep("--url", other, "send", "A", "S", "{}", "--json")
+    told(done, 3, "is not Lockstep")
+    assert not done.stdout
+
+
+def test_a_password_that_is_no_text(tmp_path: Path, lockstep: Lockstep) -> None:
+    """The file is named, and not what stands in it."""
+    file = tmp_path / "password"
+    file.write_bytes(BYTES)
+    done = lockstep("--url", NOWHERE, "login", "ann", "--password-file", file)
+    told(done, 2, f"{file} is no text in UTF-8")
+
+
+def test_a_test_with_a_mark_at_the_beginning(tmp_path: Path, lockstep: Lockstep) -> None:
+    """As editors on Windows write it."""
+    file = tmp_path / "app.siddhi"
+    named = APP.replace("from S", "@info(name='q') from S")
+    file.write_text(f"{named}\n--- test: one\nS 1 7\n  => q: C 1[7]\n", "utf-8-sig")
+    done = lockstep("test", file)
+    assert done.exit_code == 0, done.stdout + done.stderr
+
+
 def shell(folder: Path, words: Sequence[str], **named: Any) -> subprocess.CompletedProcess[str]:
     """The command as a process, with outputs of its own."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}

@@ -62,7 +62,7 @@ def _files(paths: list[Path]) -> list[Path]:
 
 def _read(file: Path) -> dict[str, str]:
     try:
-        return {"file": file.name, "text": file.read_text("utf-8")}
+        return {"file": file.name, "text": file.read_text("utf-8-sig")}
     except (OSError, UnicodeDecodeError) as error:
         fail(f"cannot read {file}: {error}", Exit.USAGE)
 

@@ -40,10 +40,11 @@ def send(
     with asking(context) as suite:
         url = f"{suite.addresses.receiver}/v1/apps/{app}/streams/{stream}/events"
         answer = suite.request("POST", url, body=body, headers=headers)
+        accepted = counted(answer["accepted"], "event")
     if as_json:
         print_json(answer)
     else:
-        console.print(f"accepted {counted(answer['accepted'], 'event')}")
+        console.print(f"accepted {accepted}")
         for refusal in answer.get("refused", ()):
             errors.print(f"refused {detail(refusal)}", markup=False, soft_wrap=True)
     if answer.get("refused"):

@@ -98,7 +98,7 @@ def connection_options(
     """Streaming SQL (SiddhiQL) that loses nothing and publishes nothing twice."""
     if token_file is not None and token is None:
         try:
-            token = token_file.read_text(encoding="utf-8")
+            token = token_file.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise typer.BadParameter(f"{token_file} is no text in UTF-8") from None
     if token is not None:

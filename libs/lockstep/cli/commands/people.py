@@ -17,7 +17,7 @@ from lockstep.cli.caller import Caller
 from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AsJson, Connection
 from lockstep.cli.openid import SignInError, signed_in, signed_out
-from lockstep.cli.output import console, print_json, show
+from lockstep.cli.output import Exit, console, fail, print_json, show
 from lockstep.clock import SystemClock
 
 DAY_MS: Final = 86_400_000
@@ -341,5 +341,8 @@ def _asked(*, confirmed: bool) -> str:
 
 
 def _read(path: Path) -> str:
-    text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        fail(f"{path} is no text in UTF-8", Exit.USAGE)
     return text.rstrip("\r\n")

@@ -107,7 +107,7 @@ def _named(stream: str | None) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SimulationError(f"is not UTF-8: {error.reason}", where=str(path)) from error
 

@@ -71,7 +71,7 @@ def put(
 ) -> None:
     """Keep a template, or replace it. Instances go on as they are until they are started anew."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         fail(f"cannot read {path}: {error}", Exit.USAGE)
     name = _NAME.search(text)
