@@ -2,6 +2,9 @@
 
 Filters see what the token has bound, with the candidate in the state's own slot; in a counted state
 the candidate stands last in the list while its filters run (semantics 12.1 rule 2, 12.3).
+
+An event on which one of them fails for a token does not fit that token, and is tried for the others
+(semantics 18). The machine keeps the first error, and raises it when the chunk is played.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from typing import Any
 import msgspec
 
 from lockstep.operators.contract import Context, Slot, StreamEvent
+from lockstep.operators.errors import EVENT_ERRORS
+from lockstep.patterns.meaning.node import Machine
 from lockstep.patterns.meaning.token import Token
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler, CheckedState
@@ -48,10 +53,11 @@ Step = FunctionStep | Callable[[Any], bool]
 class Admission:
     """The door of one state. Built once per state and pattern instance."""
 
-    __slots__ = ("_is_list", "_steps", "slot")
+    __slots__ = ("_is_list", "_machine", "_steps", "slot")
 
-    def __init__(self, state: CheckedState, context: Context) -> None:
+    def __init__(self, state: CheckedState, machine: Machine, context: Context) -> None:
         self.slot = state.slot
+        self._machine = machine
         self._is_list = state.is_list
         self._steps: list[Step] = []
         before = state.stream.source_schema
@@ -63,7 +69,8 @@ class Admission:
     def fits(self, token: Token, event: StreamEvent) -> StreamEvent | None:
         """The event as it would be bound (functions may have added attributes), or None.
 
-        The token is left as it was: binding is the caller's.
+        None also where a filter or function fails. The token is left as it was: binding is the
+        caller's.
         """
         if not self._steps:
             return event
@@ -81,6 +88,9 @@ class Admission:
                 elif not step(token):
                     return None
             return event
+        except EVENT_ERRORS as error:
+            self._remember(error)
+            return None
         finally:
             slots[slot] = None
 
@@ -97,8 +107,15 @@ class Admission:
                 elif not step(token):
                     return None
             return event
+        except EVENT_ERRORS as error:
+            self._remember(error)
+            return None
         finally:
             collected.pop()
+
+    def _remember(self, error: BaseException) -> None:
+        if self._machine.failure is None:
+            self._machine.failure = error
 
 
 def _step(handler: CheckedHandler, before: Any, context: Context) -> Step:

@@ -78,7 +78,7 @@ class Chain:
 
     def _door(self) -> Admission:
         state = next(self._states)
-        return Admission(state, self._context.child(f"state_{state.slot}"))
+        return Admission(state, self._machine, self._context.child(f"state_{state.slot}"))
 
     def _append(self, node: Node, *streams: ast.StreamInput) -> None:
         self.nodes.append(node)

@@ -3,7 +3,7 @@
 Patterns skip what does not fit; in sequences an event must advance a token or the token is gone.
 Matches leave when the whole arriving chunk has been played: each alone, but those that one event
 completes in one state of a stream that the pattern reads several times leave as one chunk. What
-one event or one match fails of is raised behind all others (semantics 18).
+one event or one match fails of is raised behind all others: no match is lost by it (semantics 18).
 """
 
 from __future__ import annotations
@@ -61,29 +61,31 @@ class PatternMachine:
         play = self._play_adjacent if self._is_sequence else self._play_skipping
 
         def receive(chunk: list[StreamEvent]) -> None:
-            self._progress.take_matches()  # of a chunk that went over a limit
+            progress = self._progress
+            progress.take_matches()  # of a chunk that went over a limit
+            progress.failure = None
             out: Chunks = []
-            failed = error_in(chunk)
             for event in chunk:
-                if event.kind != CURRENT:
-                    continue
-                try:
+                if event.kind == CURRENT:
                     play(leaves, event, out)
-                except EVENT_ERRORS as error:
-                    failed = failed or error
-                    self._progress.take_matches()  # of the event that failed
-            self._emit_all(out, failed)
+            failed, progress.failure = progress.failure, None
+            self._emit_all(out, error_in(chunk), failed)
 
         return receive
 
-    def _emit_all(self, chunks: Chunks, failed: BaseException | None = None) -> None:
-        """Emits each chunk, also behind one that fails, and then raises the first error. If an
-        event of the arriving chunk has `failed`, its matches enter aggregates and bring no
-        rows."""
-        first = failed
+    def _emit_all(
+        self,
+        chunks: Chunks,
+        torn: BaseException | None = None,
+        failed: BaseException | None = None,
+    ) -> None:
+        """Emits each chunk, also behind one that fails, and then raises the first error. If the
+        arriving chunk came `torn`, its matches enter aggregates and bring no rows. If a condition
+        has `failed` here, all matches are right ones."""
+        first = torn or failed
         for matches in chunks:
             try:
-                self.emit(matches if failed is None else Torn(matches, failed))
+                self.emit(matches if torn is None else Torn(matches, torn))
             except EVENT_ERRORS as error:
                 first = first or error
         if first is not None:

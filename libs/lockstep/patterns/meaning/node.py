@@ -18,10 +18,12 @@ class Machine(Protocol):
     """What a state may ask of the pattern that it belongs to.
 
     in_event: an event is being played (else a tick, or the beginning).
+    failure: the first error of a condition since somebody took it.
     """
 
     is_sequence: bool
     in_event: bool
+    failure: BaseException | None
 
     def bound(self, token: Token, index: int, timestamp_ms: int) -> None:
         """The node bound an event (or its absence passed) at that time."""

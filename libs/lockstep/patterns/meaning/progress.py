@@ -17,6 +17,7 @@ class Progress:
     def __init__(self, pattern: CheckedPattern, context: Context, target: TimerTarget) -> None:
         self.is_sequence = pattern.input.is_sequence
         self.in_event = False
+        self.failure: BaseException | None = None
         within_ms = pattern.input.within_ms
         self.ageing = None if within_ms is None else Ageing(within_ms)
         self._context = context
