@@ -8,7 +8,7 @@ from lockstep.frame.keeper import LeaseKeeper
 from lockstep.frame.lifecycle import Process, Running, run_service, run_together, tail_of
 from lockstep.frame.offload import InlineOffload, Offload, SharedThreads, ThreadOffload
 from lockstep.frame.problems import Problem
-from lockstep.frame.tasks import Tasks, run_side_by_side, run_until
+from lockstep.frame.tasks import Tasks, all_of, run_side_by_side, run_until
 from lockstep.frame.world import World, open_world
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "ThreadOffload",
     "Wire",
     "World",
+    "all_of",
     "open_world",
     "run_service",
     "run_side_by_side",

@@ -7,7 +7,7 @@ here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final
 
 from lockstep.clock import Clock
@@ -110,6 +110,14 @@ async def run_until(work: Work, *beside: Work) -> None:
                 task.result()
     finally:
         await cancelled(tasks)
+
+
+async def all_of(works: Iterable[Awaitable[None]]) -> None:
+    """Side by side until all have ended, also beside one that fails or hangs. Then raises what the
+    first one in order has raised."""
+    for error in await asyncio.gather(*works, return_exceptions=True):
+        if error is not None:
+            raise error
 
 
 async def _started(work: Work) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -18,7 +18,7 @@ from lockstep.control import (
 )
 from lockstep.execute.contract import Executor
 from lockstep.execute.reference.executor import ReferenceExecutor
-from lockstep.frame import Context, HostCpu, Service, SharedThreads
+from lockstep.frame import Context, HostCpu, Service, SharedThreads, all_of
 from lockstep.functions.geo import addresses
 from lockstep.operators.limits import Limits, put_in_force
 from lockstep.plan import AppPlan
@@ -229,14 +229,6 @@ def wire(context: Context) -> Service:
 
     spark = SparkExecutors(settings, context.metrics, context.log)
     return Processor(context, spark.make, threads.offload, spark, HostCpu().percent)
-
-
-async def all_of(ends: Iterable[Awaitable[None]]) -> None:
-    """Side by side: a unit whose slice hangs is waited for, and the others go meanwhile. What one
-    of them raised comes out when all are over."""
-    for error in await asyncio.gather(*ends, return_exceptions=True):
-        if error is not None:
-            raise error
 
 
 async def flows_told(runners: Mapping[str, GroupRunner], app: str) -> FlowTold:

@@ -16,7 +16,7 @@ from lockstep.bus import Accepted, DeadLetter, RecordTooLargeError
 from lockstep.events import OutputRecord, OutputRow, UnavailableError
 from lockstep.events.outputs import in_columns, last_id
 from lockstep.execute.contract import EventFault
-from lockstep.frame import wait_set
+from lockstep.frame import all_of, wait_set
 from lockstep.leader.protocol import Permit, facts
 from lockstep_services.processor.replica.leading import Lead, Published
 from lockstep_services.processor.replica.replica import Trouble
@@ -26,6 +26,7 @@ from lockstep_services.processor.replica.site import Site
 MAX_ROWS: Final = 32_768
 BURY_EVERY_MS: Final = 60_000
 """It is rung for when there is something: this is for what nobody foresaw."""
+BURY_AT_A_TIME: Final = 64
 PAUSE_MS: Final = 100
 FLUSH_POLL_MS: Final = 5
 
@@ -139,21 +140,30 @@ class Publishing:
         return facts.AppendRefused(facts.Tail(permit.expected_sequence, permit.epoch, row.id))
 
     async def _bury_all(self, faults: Sequence[EventFault]) -> None:
+        """In order, and some at a time: a slice may bring thousands, and rows wait for them."""
         counts: dict[int, int] = {}
+        numbered = []
         for fault in faults:
             ordinal = counts[fault.position] = counts.get(fault.position, -1) + 1
-            reason = fault.reason if fault.query is None else f"query {fault.query}: {fault.reason}"
-            rows = [(event.timestamp_ms, event.data) for event in fault.events]
-            letter = self._letter(fault.stream, fault.position, reason, rows)
-            await self._site.world.bus.dead_letters.append(
-                letter, dedup_id=f"{self._place}/{fault.position}/{ordinal}"
-            )
-            self._site.metrics.count(
-                "lockstep_dead_letters_total",
-                app=self._site.name.app,
-                stream=fault.stream,
-                reason="query",
-            )
+            numbered.append((fault, ordinal))
+        for first in range(0, len(numbered), BURY_AT_A_TIME):
+            some = numbered[first : first + BURY_AT_A_TIME]
+            await all_of(self._bury_one(fault, ordinal) for fault, ordinal in some)
+
+    async def _bury_one(self, fault: EventFault, ordinal: int) -> None:
+        """`ordinal`: its number among those of its position."""
+        reason = fault.reason if fault.query is None else f"query {fault.query}: {fault.reason}"
+        rows = [(event.timestamp_ms, event.data) for event in fault.events]
+        letter = self._letter(fault.stream, fault.position, reason, rows)
+        await self._site.world.bus.dead_letters.append(
+            letter, dedup_id=f"{self._place}/{fault.position}/{ordinal}"
+        )
+        self._site.metrics.count(
+            "lockstep_dead_letters_total",
+            app=self._site.name.app,
+            stream=fault.stream,
+            reason="query",
+        )
 
     def _letter(
         self,

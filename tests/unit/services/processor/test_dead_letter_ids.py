@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +13,7 @@ from lockstep.events import OutputId, OutputRow
 from lockstep.execute.contract import EventFault
 from lockstep.leader.protocol import Permit
 from lockstep.telemetry import get_logger
-from lockstep_services.processor.publish.publishing import Publishing
+from lockstep_services.processor.publish.publishing import BURY_AT_A_TIME, Publishing
 from lockstep_services.processor.replica.leading import Lead
 from lockstep_services.processor.state.outbox import Outbox
 
@@ -24,10 +26,17 @@ class Letters:
 
     def __init__(self) -> None:
         self.ids: list[str] = []
+        self.most = 0
+        """So many were under way at a time."""
+        self._under_way = 0
 
     async def append(self, letter: DeadLetter, *, dedup_id: str) -> int:
         """Remembered."""
+        self._under_way += 1
+        self.most = max(self.most, self._under_way)
         self.ids.append(dedup_id)
+        await asyncio.sleep(0)
+        self._under_way -= 1
         return len(self.ids)
 
 
@@ -41,8 +50,13 @@ class FullLog:
 
 async def ids_of(name: LogName) -> list[str]:
     """Of an event that cannot be folded, and of a row that no record can hold."""
+    return (await letters_of(name, (FAULT,))).ids
+
+
+async def letters_of(name: LogName, faults: Sequence[EventFault]) -> Letters:
+    """Of such events, and of a row that no record can hold."""
     letters, outbox, clock = Letters(), Outbox(), VirtualClock(0)
-    outbox.add(1, (ROW,), (FAULT,))
+    outbox.add(1, (ROW,), tuple(faults))
     site: Any = SimpleNamespace(
         name=name,
         node="n",
@@ -65,7 +79,7 @@ async def ids_of(name: LogName) -> list[str]:
     trouble: Any = SimpleNamespace(text=None)
     publishing = Publishing(site, running, Lead(), published, trouble)
     await publishing.publish(Permit.of_claim(claimed_epoch=1, accepted_epoch=1, sequence=1))
-    return letters.ids
+    return letters
 
 
 class Span:
@@ -97,3 +111,12 @@ async def test_units_give_their_letters_different_ids() -> None:
     """Each folds the same positions."""
     one, other = await ids_of(LogName("A", "g", 0)), await ids_of(LogName("A", "g", 1))
     assert not set(one) & set(other)
+
+
+async def test_many_letters_are_written_some_at_a_time() -> None:
+    """In order, as rows wait for all of them."""
+    many = 2 * BURY_AT_A_TIME + 1
+    faults = [EventFault(1, "In", (), "q", f"cannot fold {n}") for n in range(many)]
+    letters = await letters_of(LogName("A"), faults)
+    assert letters.most == BURY_AT_A_TIME
+    assert [int(one.rpartition("/")[2]) for one in letters.ids[:many]] == list(range(many))

@@ -139,13 +139,11 @@ async def test_units_of_a_processor_that_is_cut_off_stop_together(
         await forget(roll, resource)
         given_back.append(resource)
 
-    async with running(wired) as (_, process):
-        tasks = process.running.contexts["processor"].tasks
+    async with running(wired):
         async with asyncio.timeout(LIMIT_S):
-            while not {f"replica-{app}" for app in APPS} <= tasks.names:
+            while [one.role for one in processors[0]._statuses()] != ["active"] * len(APPS):
                 await asyncio.sleep(0.02)
         monkeypatch.setattr(LeaseRoll, "forget", slowly)
         await asyncio.wait_for(processors[0]._let_go(), LIMIT_S)
         monkeypatch.setattr(LeaseRoll, "forget", forget)
         assert len(given_back) == len(APPS)
-        assert not [name for name in tasks.names if name.startswith("replica-")]
