@@ -28,16 +28,17 @@ ROOT = Path(__file__).parents[2]
 SMOKE_SEEDS = range(20)
 BREAK_SEEDS = range(200)
 SOON = {
-    "purge": 0,
-    "memory": 5,
+    "fencing": 6,
+    "generation": 35,
     "write": 6,
     "restore": 4,
-    "fencing": 5,
-    "generation": 35,
+    "holdback": 6,
+    "clock": 3,
+    "memory": 5,
+    "revision": 1,
     "held": 6,
+    "again": 123,
     "cursor": 6,
-    "ack": 9,
-    "again": 83,
 }
 """Seeds that are known to show a break; any of the first 200 would do."""
 
