@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from http import HTTPStatus
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
@@ -43,12 +42,8 @@ def sending(app: str, post: Post) -> Send:
         try:
             answer = await post(path, body, {"Content-Type": NDJSON, "Idempotency-Key": key})
         except RefusedError as error:
-            refused: Sequence[Any] = error.problem.get("errors") or ()
-            is_each = bool(refused) and all(
-                isinstance(one, Mapping) and "line" in one for one in refused
-            )
-            if error.status == HTTPStatus.BAD_REQUEST and is_each:
-                return Sent(0, len(events), detail(refused[-1]))
+            if error.refused_rows:
+                return Sent(0, len(events), detail(error.refused_rows[-1]))
             raise
         found = answer.get("refused") or ()
         reason = detail(found[-1]) if found else ""

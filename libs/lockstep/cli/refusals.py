@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
@@ -51,6 +51,15 @@ class RefusedError(LockstepError):
         self.retry_after_s = retry_after_s
         self.retryable = status in RETRYABLE
         self.fault = Fault.USER if status < 500 and status != 429 else Fault.EXTERNAL
+
+    @property
+    def refused_rows(self) -> Sequence[Mapping[str, Any]]:
+        """What is wrong with each row that was sent, where all were refused and each is named."""
+        found = self.problem.get("errors")
+        if self.status != HTTPStatus.BAD_REQUEST or not isinstance(found, list):
+            return ()
+        named = all(isinstance(one, Mapping) and isinstance(one.get("line"), int) for one in found)
+        return found if named else ()
 
 
 class NotLockstepError(LockstepError):

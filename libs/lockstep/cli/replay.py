@@ -344,13 +344,13 @@ async def _send_rows(
 def _refused_rows(error: RefusedError, sent: int) -> Sequence[Mapping[str, Any]] | None:
     """The reasons row by row, if it refuses all; None where it does not say which ones. The error
     itself where it is not about rows."""
+    if error.refused_rows:
+        return error.refused_rows
     found = error.problem.get("errors")
     if error.status != HTTPStatus.BAD_REQUEST or not found or not isinstance(found, list):
         raise error
     if not all(isinstance(one, Mapping) for one in found):
         raise error
-    if all(isinstance(one.get("line"), int) for one in found):
-        return found
     return [{"line": 1, "errors": found}] if sent == 1 else None
 
 

@@ -27,7 +27,7 @@ class EveryEvent:
 
     def add(self, event: StreamEvent) -> None:
         """Takes an event."""
-        self._events.append(event)
+        self.put(event, None)
 
     def take(self) -> list[StreamEvent]:
         """The batch in order; the next one starts empty."""

@@ -51,7 +51,7 @@ def values_of(
     NoTextError."""
     values: dict[str, str] = {}
     if file is not None:
-        for number, line in enumerate(_text(file).splitlines(), 1):
+        for number, line in enumerate(text_of(file).splitlines(), 1):
             if line.strip() and not line.lstrip().startswith("#"):
                 values |= _pair(line, f"{file}, line {number}")
     for one in given or ():
@@ -83,10 +83,10 @@ def _pair(text: str, place: str) -> dict[str, str]:
 
 def read_app(file: Path, values: Mapping[str, str] | None = None) -> str:
     """The app in a file with the values of its names, without the tests behind it. NoTextError."""
-    return with_values(app_of(_text(file)), values or {})
+    return with_values(app_of(text_of(file)), values or {})
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
     """Without the mark at the beginning that editors on Windows write. NoTextError."""
     try:
         return file.read_text(encoding="utf-8-sig")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lockstep.cli.output import Exit, console, fail
+from lockstep.cli.commands.app_text import text_of
+from lockstep.cli.output import console
 from lockstep.editing import formatted
 from lockstep.testing.scenario import has_tests
 
@@ -23,10 +24,7 @@ def format_apps(
     """Lay app texts out: spaces and line breaks, never a word."""
     changed = 0
     for file in files:
-        try:
-            text = file.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError:
-            fail(f"{file} is no text in UTF-8", Exit.USAGE)
+        text = text_of(file)
         laid_out = _laid_out(text)
         if laid_out == text:
             continue

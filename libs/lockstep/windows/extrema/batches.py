@@ -22,9 +22,6 @@ class Extreme(EveryEvent):
         self._beats = beats
         self.count = 0
 
-    def add(self, event: StreamEvent) -> None:
-        self.put(event, None)
-
     def put(self, event: StreamEvent, key: None) -> None:
         self.count += 1
         position = self._position
