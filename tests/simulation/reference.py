@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -41,6 +42,10 @@ class Segment:
     end: Position
     left_out: frozenset[Position] = frozenset()
     once: CountedOnce = field(default_factory=CountedOnce)
+    has_to_tell_up_to: Position | None = None
+    """The last position that it had to publish, and write letters of, before it ended for good.
+    None: it goes on, or another state of the same app went on from it."""
+
     rows: list[OutputRow] = field(default_factory=list)
     clocks: dict[Position, int] = field(default_factory=dict)
     snapshots: dict[Position, bytes] = field(default_factory=dict)
@@ -62,6 +67,19 @@ class Segment:
         """The rows of a slice of it."""
         begin, end = (bisect_right(self.rows, at, key=_position) for at in (after, up_to))
         return self.rows[begin:end]
+
+    def letters(self, log: RecordedLog) -> Counter[Position]:
+        """How many dead letters each position has, of those that it leaves out."""
+        entries = [one for one in map(CountedOnce().of, log.encoded())
+                   if self.begin < one.position in self.left_out]  # fmt: skip
+        return Counter(fault.position for fault in without(entries, self.left_out)[1])
+
+    def certain_letters(self, log: RecordedLog) -> Counter[Position]:
+        """Of these what must have been written. An app that is undeployed writes no more, as it
+        publishes no more: what stands in front of its last row is certain alone."""
+        last = self.has_to_tell_up_to
+        found = self.letters(log)
+        return Counter({at: found[at] for at in found if last is None or at <= last})
 
 
 @dataclass
@@ -98,6 +116,7 @@ class Reference:
         for one, end, cut in zip(self.segments, ends, [*ends_for_good, self.is_over], strict=True):
             rows = one.rows_between(one.begin, end)
             last = self._published_up_to(end) if cut else None
+            one.has_to_tell_up_to = (last.position if last else one.begin) if cut else None
             self.rows += [row for row in rows if not cut or (last and row.id <= last)]
         return self
 
