@@ -5,14 +5,15 @@ model or a trigger. Its state hangs on the attributes of what it reads, and on i
 patterns, aggregates and rate. It does not hang on conditions on what comes in, nor on what is
 selected where nothing is aggregated, unless these call functions. It hangs on conditions behind a
 window, and of joins, where rows are added up: they are taken off by the condition by which they
-were added. Pure.
+were added. A function that the app defines is as it is defined: with another body it is another
+one. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from lockstep.plan.nodes import AppPlan, PartitionNode, QueryNode
 from lockstep.plan.paths import model_path, name_of
@@ -31,6 +32,8 @@ from lockstep.siddhiql.models import models_in
 from lockstep.siddhiql.trees import below
 
 Written = TypeVar("Written", ast.Query, ast.Partition)
+
+FUNCTIONS: Final = "the functions that it calls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,12 @@ def parts_of(plan: AppPlan) -> Iterator[Part]:
     whole: dict[str, object] = {"@app:compat": checked.annotations.get("compat")}
     for name, table in checked.tables.items():
         keys = [one for one in table.annotations if one.name.lower() in ("primarykey", "index")]
-        yield Part(f"table/{name}", {"its attributes": table.attributes, "its keys": keys})
+        traits = {
+            "its attributes": table.attributes,
+            "its keys": keys,
+            "whether its rows are looked up in a database": name in checked.answers,
+        }
+        yield Part(f"table/{name}", traits)
     for name, window in checked.windows.items():
         yield Part(f"window/{name}", whole | {"its definition": _definition(window)})
     for name, aggregation in checked.aggregations.items():
@@ -112,7 +120,12 @@ def _partition(node: PartitionNode, checked: CheckedApp) -> dict[str, object]:
         (None if _unless_named(one.query.query) else one.name, _query(one.query, checked))
         for one in node.queries
     ]
-    return {"its keys": (node.partition.partition.keys, purge), "its queries": inner}
+    written = node.partition.partition
+    return {
+        "its keys": (written.keys, purge),
+        "its queries": inner,
+        FUNCTIONS: _functions(written.keys, checked),
+    }
 
 
 def _definition(window: ast.WindowDefinition) -> object:
@@ -132,6 +145,7 @@ def _aggregation(aggregation: CheckedAggregation, checked: CheckedApp) -> dict[s
             aggregation.shard,
             aggregation.time_zone,
         ),
+        FUNCTIONS: _functions((definition.input.handlers, definition.selector), checked),
     }
 
 
@@ -141,7 +155,14 @@ def _query(query: CheckedQuery, checked: CheckedApp) -> dict[str, object]:
         "its windows, functions or pattern": _input(query.query.input, _takes_off(query)),
         "what it aggregates or selects by functions": _selection(query),
         "its output": (query.query.rate, query.query.action.events, _action(query.query.action)),
+        FUNCTIONS: _functions(query.query, checked),
     }
+
+
+def _functions(tree: Any, checked: CheckedApp) -> object:
+    """Those that the app defines, of what is called in it."""
+    called = {one.name for one in below(tree) if isinstance(one, ast.FunctionCall)}
+    return [checked.functions[name] for name in sorted(called & checked.functions.keys())]
 
 
 def _sources(

@@ -57,12 +57,13 @@ def succession(old: AppPlan, new: AppPlan) -> Succession:
     """Who takes over whose state."""
     before = {part.path: part for part in parts_of(old)}
     after = {part.path: part for part in parts_of(new)}
-    carried = {
-        part.path: part.path
-        for part in after.values()
-        if part.is_named and part.path in before and before[part.path].traits == part.traits
-    }
-    carried |= _unnamed([one for one in before.values() if not one.is_named], list(after.values()))
+    named = {path: part for path, part in before.items() if part.is_named}
+    unnamed = {path: part for path, part in before.items() if not part.is_named}
+    carried = _by_name(named, after)
+    carried |= _unnamed(list(unnamed.values()), list(after.values()))
+    # Somebody gave it the name that it had by its place; unless it has moved.
+    free = {path: part for path, part in unnamed.items() if path not in carried.values()}
+    carried |= _by_name(free, after)
     let_go = _let_go(list(_sums(new)), carried)
     why_lost = dict(let_go.values())
     taken = set(carried.values())
@@ -90,6 +91,14 @@ def succession(old: AppPlan, new: AppPlan) -> Succession:
 
 def _names(old: tuple[str, ...], new: tuple[str, ...]) -> dict[str, str]:
     return {one: other for one, other in zip(old, new, strict=True) if one != other}
+
+
+def _by_name(old: Mapping[str, Part], new: Mapping[str, Part]) -> dict[str, str]:
+    return {
+        path: path
+        for path, part in new.items()
+        if part.is_named and path in old and old[path].traits == part.traits
+    }
 
 
 def _unnamed(old: list[Part], parts: list[Part]) -> dict[str, str]:
