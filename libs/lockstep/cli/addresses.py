@@ -81,9 +81,10 @@ def find_addresses(
     if missing:
         raise UnavailableError(
             f"no address for {', '.join(missing)}: no suite is running in {directory}",
-            hint="start one with `lockstep run`, name its folder with --directory, or its address "
-            "with --url or LOCKSTEP_CLIENT__URL (…__RECEIVER_URL, …__PRESENTER_URL and "
-            "…__COORDINATOR_URL, where each has one of its own)",
+            hint="start one with `lockstep run`, and wait for `Lockstep is up`; or name its "
+            "folder with --directory, or its address with --url or LOCKSTEP_CLIENT__URL "
+            "(…__RECEIVER_URL, …__PRESENTER_URL and …__COORDINATOR_URL, where each has one of its "
+            "own)",
         )
     coordinator = str(known["coordinator"])
     token = known.get("token") if given.get("token") else _session(directory, coordinator)
