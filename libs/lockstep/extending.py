@@ -1,5 +1,6 @@
 """What extensions import: all that Lockstep promises to the code of others (EXTENDING.md)."""
 
+from lockstep.aggregators.contract import Aggregator
 from lockstep.events import Attribute, AttributeType
 from lockstep.operators.contract import CURRENT, EXPIRED, RESET, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
@@ -25,6 +26,7 @@ __all__ = [
     "CURRENT",
     "EXPIRED",
     "RESET",
+    "Aggregator",
     "Appending",
     "Argument",
     "Attribute",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
@@ -13,24 +14,31 @@ from lockstep.siddhiql.catalogue import Argument
 class Aggregator(Protocol):
     """A running value. `add` and `remove` take the call's argument values, null as None."""
 
+    @abstractmethod
     def add(self, *values: Any) -> None:
         """An event came in."""
 
+    @abstractmethod
     def remove(self, *values: Any) -> None:
         """An event that had come in left."""
 
+    @abstractmethod
     def reset(self) -> None:
         """All events left at once (a batch ended)."""
 
+    @abstractmethod
     def value(self) -> Any:
         """The present result."""
 
+    @abstractmethod
     def is_empty(self) -> bool:
         """Whether a fresh aggregator would be the same: then it may be forgotten."""
 
+    @abstractmethod
     def snapshot(self) -> PlainState:
         """The state as plain values."""
 
+    @abstractmethod
     def restore(self, state: PlainState) -> None:
         """Takes over what `snapshot` gave."""
 

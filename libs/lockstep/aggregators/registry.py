@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Final
 
-from lockstep.aggregators.contract import AggregatorFactory
-from lockstep.functions.plugins import extended
+from lockstep.aggregators.contract import Aggregator, AggregatorFactory
+from lockstep.functions.plugins import Promised, extended
 from lockstep.siddhiql.catalogue.core import default_catalogue
+
+_PROMISED: Final = Promised(
+    sorted(Aggregator.__abstractmethods__),
+    "its factory takes (arguments) and gives an Aggregator, as EXTENDING.md shows",
+)
 
 
 @cache
@@ -17,4 +23,4 @@ def aggregators(*, is_siddhi_5_1: bool = False) -> dict[tuple[str, str], Aggrega
         if each.make is not None:
             make = each.make_of_5_1 if is_siddhi_5_1 else None
             own[each.namespace or "", each.name] = make or each.make
-    return extended(own, "AGGREGATORS")
+    return extended(own, "AGGREGATORS", _PROMISED)

@@ -143,10 +143,10 @@ class Writer(Locals):
                     return self._if_then_else(call)
         factory = FUNCTIONS.get((call.namespace or "", call.name))
         arguments = arguments_of(call, self.scope)
-        if factory is None:
-            function = self.context.function(call.name, arguments)
-        else:
-            with placed(call.at):
+        with placed(call.at):
+            if factory is None:
+                function = self.context.function(call.name, arguments)
+            else:
                 function = factory(arguments, self.context)
         values = ", ".join(self.write(argument).source for argument in call.arguments)
         return Code(f"{self.constant(function)}({values})", infer(call, self.scope))

@@ -10,16 +10,41 @@ all rights of the process, and like everything here must give every replica the 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
+from lockstep.events import LockstepError
+from lockstep.operators.errors import EventError, describe
 from lockstep.siddhiql.catalogue.core import ENTRY_POINTS
 
-_Factory = TypeVar("_Factory")
+_Factory = TypeVar("_Factory", bound=Callable[..., Any])
+
+_MISTAKES: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What code of others fails of. Others are raised on purpose, by it or by the context it asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """What factories of a kind have to make: the methods that it needs, and a hint for people."""
+
+    methods: Collection[str]
+    hint: str
 
 
 @cache
@@ -37,7 +62,7 @@ class Folders(Mapping[tuple[str, str], _Factory]):
     ValueError for an extension that carries what a folder declares.
     """
 
-    def __init__(self, package: str, name: str) -> None:
+    def __init__(self, package: str, name: str, promised: Promised) -> None:
         self._name = name
         self._folders = dict(_declared(package))
         self._installed: dict[tuple[str, str], _Factory] = {}
@@ -45,7 +70,7 @@ class Folders(Mapping[tuple[str, str], _Factory]):
             for key, factory in getattr(module, name, {}).items():
                 if key in self._folders or key in self._installed:
                     raise _clash(module, key, name)
-                self._installed[key] = factory
+                self._installed[key] = guarded(factory, key, module.__name__, promised)
 
     def __getitem__(self, key: tuple[str, str]) -> _Factory:
         if key in self._installed:
@@ -76,7 +101,7 @@ def _declared(package: str) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def extended(
-    registry: dict[tuple[str, str], _Factory], name: str
+    registry: dict[tuple[str, str], _Factory], name: str, promised: Promised
 ) -> dict[tuple[str, str], _Factory]:
     """The registry with what the installed modules carry under `name`; ValueError for a clash."""
     merged = dict(registry)
@@ -84,9 +109,37 @@ def extended(
         for key, factory in getattr(module, name, {}).items():
             if key in merged:
                 raise _clash(module, key, name)
-            merged[key] = factory
+            merged[key] = guarded(factory, key, module.__name__, promised)
     return merged
 
 
+def guarded(
+    factory: Callable[..., Any], key: tuple[str, str], module: str, promised: Promised
+) -> Any:
+    """The factory of an extension. What goes wrong in it, or is missing in what it makes, is an
+    EventError that names the extension: known when an app is checked, not at the first event."""
+    whose = f"{_full_name(key)}, of the extension module {module},"
+
+    def make(*given: Any) -> Any:
+        try:
+            made = factory(*given)
+        except LockstepError:
+            raise
+        except _MISTAKES as error:
+            message = f"{whose} cannot be made: {describe(error)}"
+            raise EventError(message, hint=promised.hint) from error
+        missing = [one for one in promised.methods if not callable(getattr(made, one, None))]
+        if missing:
+            message = f"{whose} is of type {type(made).__name__}, which lacks {', '.join(missing)}"
+            raise EventError(message, hint=promised.hint)
+        return made
+
+    return make
+
+
+def _full_name(key: tuple[str, str]) -> str:
+    return ":".join(part for part in key if part)
+
+
 def _clash(module: ModuleType, key: tuple[str, str], name: str) -> ValueError:
-    return ValueError(f"{module.__name__}: {':'.join(key)} stands in {name} already")
+    return ValueError(f"{module.__name__}: {_full_name(key)} stands in {name} already")

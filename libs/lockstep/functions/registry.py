@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lockstep.functions.plugins import Folders
+from lockstep.functions.plugins import Folders, Promised
 from lockstep.operators.contract import Context
 from lockstep.siddhiql.catalogue import Argument
 
 FunctionFactory = Callable[[Sequence[Argument], Context], Callable[..., Any]]
 
-FUNCTIONS: Mapping[tuple[str, str], FunctionFactory] = Folders("lockstep.functions", "FUNCTIONS")
+FUNCTIONS: Mapping[tuple[str, str], FunctionFactory] = Folders(
+    "lockstep.functions",
+    "FUNCTIONS",
+    Promised(
+        ("__call__",),
+        "its factory takes (arguments, context) and gives what is called for each event",
+    ),
+)
 """Ours, and those of installed extensions."""

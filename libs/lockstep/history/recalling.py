@@ -30,7 +30,7 @@ from lockstep.execute.reference.on_demand import matching, select
 from lockstep.history.errors import HistoryError
 from lockstep.history.questions import Recall
 from lockstep.operators.contract import StreamEvent
-from lockstep.plan import plan_of
+from lockstep.plan import AppPlan, plan_of
 from lockstep.siddhiql import CheckedOnDemand, ast, check_on_demand
 from lockstep.tables.meaning import Match
 
@@ -70,7 +70,7 @@ def _answer(question: Recall) -> OnDemandAnswer:
     executor = ReferenceExecutor(plan)
     engine = executor.engine
     engine.now = engine.wall = question.now_ms
-    found = _events(question, checked, matching(checked, engine))
+    found = _events(question, plan, checked, matching(checked, engine))
     rows = select(checked, found, engine)
     if len(rows) > question.rows:
         raise HistoryError(
@@ -81,13 +81,18 @@ def _answer(question: Recall) -> OnDemandAnswer:
     return OnDemandAnswer(rows=[list(row) for row in rows], columns=columns)
 
 
-def _events(question: Recall, checked: CheckedOnDemand, match: Match) -> list[StreamEvent]:
+def _events(
+    question: Recall, plan: AppPlan, checked: CheckedOnDemand, match: Match
+) -> list[StreamEvent]:
     """What the query lets through, in the order in which it stood in the logs."""
     place = Place(question.folder, question.options)
     schema = checked.scope.sources[0].schema
     time = _within(checked)
     found: list[tuple[tuple[int, ...], StreamEvent]] = []
-    for one in _tables(place, question.app, schema.name):
+    tables = _tables(place, question.app, schema.name)
+    if not tables:
+        raise _nothing_of(schema.name, plan)
+    for one in tables:
         for keys, events in _read(one, schema, time, match):
             kept = {id(event) for event in match.rows(None, events)}
             found += [
@@ -98,8 +103,7 @@ def _events(question: Recall, checked: CheckedOnDemand, match: Match) -> list[St
 
 
 def _tables(place: Place, app: str, stream: str) -> Sequence[_Found]:
-    """Of what was published; where nothing was, of what came in. As SQL names them. HistoryError
-    where nothing is archived of it."""
+    """Of what was published; where nothing was, of what came in. As SQL names them."""
     sides: dict[str, list[_Found]] = {}
     for logs in lives_of(place, app):
         for side in (naming.OUTPUT, naming.INPUT):
@@ -107,14 +111,19 @@ def _tables(place: Place, app: str, stream: str) -> Sequence[_Found]:
                 if name.stream == stream:
                     one = _Found(logs.since_ms, side, name.shape, table)
                     sides.setdefault(side, []).append(one)
-    found = sides.get(naming.OUTPUT) or sides.get(naming.INPUT)
-    if not found:
-        raise HistoryError(
-            f"nothing is archived of stream '{stream}'",
-            hint="@archive in front of its definition, or @app:archive, keeps it from now on. "
-            "Streams in between, which no sink has, are not archived",
+    return sides.get(naming.OUTPUT) or sides.get(naming.INPUT) or ()
+
+
+def _nothing_of(stream: str, plan: AppPlan) -> HistoryError:
+    """Nothing is archived of a stream; what the app's author can do about it."""
+    hint = "@archive in front of its definition, or @app:archive, keeps it from now on"
+    is_written = any(stream in node.written for node in plan.nodes)
+    if is_written and stream not in plan.exported:
+        hint = (
+            "other queries read it and it has no sink, so its rows are not published, and not "
+            "archived. Give it a sink, as @sink(type='log'), or ask a stream that they write"
         )
-    return found
+    return HistoryError(f"nothing is archived of stream '{stream}'", hint=hint)
 
 
 def _within(checked: CheckedOnDemand) -> pc.Expression:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lockstep.events import StreamSchema
-from lockstep.functions.plugins import Folders
+from lockstep.functions.plugins import Folders, Promised
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
 from lockstep.operators.placing import placed
@@ -15,7 +15,11 @@ from lockstep.siddhiql.typing import arguments_of
 from lockstep.stream_functions.call import StreamCall, StreamFunctionFactory, StreamLink
 
 STREAM_FUNCTIONS: Mapping[tuple[str, str], StreamFunctionFactory] = Folders(
-    "lockstep.stream_functions", "STREAM_FUNCTIONS"
+    "lockstep.stream_functions",
+    "STREAM_FUNCTIONS",
+    Promised(
+        ("process",), "its factory takes a StreamCall and gives Appending, Multiplying or Buffering"
+    ),
 )
 """Ours, and those of installed extensions."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pkgutil import resolve_name
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from lockstep.events import AttributeType, StreamSchema
+from lockstep.functions.plugins import Promised, guarded
 from lockstep.operators.contract import Context, Window
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql import ast
@@ -18,6 +20,12 @@ _Factory = TypeVar("_Factory", bound=Callable[..., Window])
 
 WINDOWS: dict[tuple[str, str], Callable[[WindowCall], Window]] = {}
 """Factories of windows that declare no `meaning`, by (namespace or "", name)."""
+
+_OWN: Final = "lockstep.windows."
+_PROMISED: Final = Promised(
+    ("process", "snapshot", "restore"),
+    "it takes a WindowCall, and has what a WindowBase has",
+)
 
 
 class WindowCall:
@@ -81,13 +89,26 @@ def window(name: str, namespace: str = "") -> Callable[[_Factory], _Factory]:
 
 def factory_of(declared: WindowExtension) -> Callable[[WindowCall], Window]:
     """What makes a window's meaning."""
-    if declared.meaning:
-        made: Callable[[WindowCall], Window] = resolve_name(declared.meaning)
+    made: Callable[[WindowCall], Window]
+    if declared.meaning.startswith(_OWN):
+        made = resolve_name(declared.meaning)
         return made
-    factory = WINDOWS.get((declared.namespace or "", declared.name))
+    key = (declared.namespace or "", declared.name)
+    if declared.meaning:
+        module = declared.meaning.partition(":")[0]
+        made = guarded(partial(_by_meaning, declared.meaning), key, module, _PROMISED)
+        return made
+    factory = WINDOWS.get(key)
     if factory is None:
         raise EventError(f"there is no window {declared.name!r}")
-    return factory
+    made = guarded(factory, key, factory.__module__, _PROMISED)
+    return made
+
+
+def _by_meaning(meaning: str, call: WindowCall) -> Window:
+    """A window of an extension. It is looked up here, so that a wrong name is told as its fault."""
+    made: Window = resolve_name(meaning)(call)
+    return made
 
 
 def build_window(

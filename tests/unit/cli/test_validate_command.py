@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.plan.fleet import assembly
 from tests.unit.cli.conftest import Lockstep
 
 GOOD = "@app:name('Good')\ndefine stream S (room string, celsius double);\nfrom S[celsius > 30.0] select room insert into Hot;\n"  # noqa: E501
@@ -173,6 +174,19 @@ def test_explain_shows_the_groups_of_a_fleet(lockstep: Lockstep, app: Path) -> N
     assert "whole, because" in done.stdout
     told = json.loads(lockstep("explain", "--parallel", "6", "--json", app).stdout)
     assert [group["name"] for group in told["fleet"]["groups"]] == ["main"]
+
+
+def test_explain_refuses_a_fleet_whose_units_could_not_begin(
+    lockstep: Lockstep, app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As deploying it would be refused."""
+    app.write_text(GOOD.replace("room insert", "room, avg(celsius) as mean group by room insert"))
+    assert lockstep("explain", "--parallel", "6", app).exit_code == 0
+    monkeypatch.setattr(assembly, "group_text", lambda *_: "from S select room insert into Hot;")
+    done = lockstep("explain", "--parallel", "6", app)
+    assert done.exit_code == 2
+    assert "its group 'by_room' would be no app by itself" in done.stderr
+    assert lockstep("explain", app).exit_code == 0
 
 
 def test_explain_points_at_mistakes_like_validate(lockstep: Lockstep, app: Path) -> None:

@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.columns.rule import NotLowerable
+from lockstep.functions.plugins import Promised, guarded
+from lockstep.operators.errors import EventError
+from lockstep.siddhiql import SiddhiQLError
+
 EXTENSION = '''
 """Functions of one's own."""
 from lockstep.extending import (
@@ -121,24 +126,144 @@ for window in ("my:none", "my:told"):
 @pytest.mark.processes
 def test_an_extension_is_found_checked_and_run(tmp_path: Path) -> None:
     """A function, an aggregator, a stream function and a window from a tiny distribution."""
-    (tmp_path / "my_extension.py").write_text(EXTENSION)
-    info = tmp_path / "my_extension-1.0.dist-info"
+    done = run_installed(EXTENSION, USE, tmp_path)
+    assert done.stdout.split("\n")[:-1] == [
+        *("[(1, 2)]", "[(0, 4), (1, 4)]"),
+        *("[(2,)]", "[(None, 'no rule for the window my:none')]"),
+        *("[(2,)]", "[('window of the reference, the rest in columns', None)]"),
+    ], done.stderr[-2000:]
+
+
+def run_installed(extension: str, script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a script where the extension is installed as `my_extension`."""
+    (folder / "my_extension.py").write_text(extension)
+    info = folder / "my_extension-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-extension\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[lockstep.extensions]\nmy = my_extension\n")
-    script = tmp_path / "use.py"
-    script.write_text(USE)
-    path = [str(tmp_path), *(entry for entry in sys.path if entry)]
-    done = subprocess.run(
-        [sys.executable, str(script)],
+    (folder / "use.py").write_text(script)
+    path = [str(folder), *(entry for entry in sys.path if entry)]
+    return subprocess.run(
+        [sys.executable, str(folder / "use.py")],
         env={"PYTHONPATH": ":".join(path)},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert done.stdout.split("\n")[:-1] == [
-        *("[(1, 2)]", "[(0, 4), (1, 4)]"),
-        *("[(2,)]", "[(None, 'no rule for the window my:none')]"),
-        *("[(2,)]", "[('window of the reference, the rest in columns', None)]"),
-    ], done.stderr[-2000:]
+
+
+BROKEN = '''
+"""Every kind, made in a wrong way."""
+from lockstep.extending import (
+    Aggregator, AttributeType, Extension, ExtensionKind, Overload, Parameter, WindowBase,
+    WindowExtension, window,
+)
+
+INT = AttributeType.INT
+ONE = (Overload((Parameter("x", (INT,)),), INT),)
+EXTENSIONS = (
+    *(Extension(ExtensionKind.FUNCTION, name, ONE, "my") for name in ("early", "value", "nobody")),
+    *(Extension(ExtensionKind.AGGREGATOR, name, ONE, "my") for name in ("two", "some", "based")),
+    Extension(ExtensionKind.STREAM_FUNCTION, "none", (Overload(ONE[0].parameters),), "my"),
+    Extension(ExtensionKind.WINDOW, "empty", (Overload(()),), "my"),
+    WindowExtension("lost", (Overload(()),), "my", meaning="my_extension:Lost"),
+)
+
+
+class Some:
+    """Half of an aggregator."""
+
+    def add(self, x):
+        pass
+
+    def remove(self, x):
+        pass
+
+    def value(self):
+        pass
+
+
+class Based(Some, Aggregator):
+    """The same, with what it lacks declared."""
+
+
+FUNCTIONS = {
+    ("my", "early"): lambda x: 2 * x,
+    ("my", "value"): lambda arguments, context: 2,
+}
+AGGREGATORS = {
+    ("my", "two"): lambda arguments, context: Some(),
+    ("my", "some"): lambda arguments: Some(),
+    ("my", "based"): lambda arguments: Based(),
+}
+STREAM_FUNCTIONS = {("my", "none"): lambda call: None}
+
+
+@window("empty", "my")
+class Empty(WindowBase):
+    """Takes a name that is not there."""
+
+    def __init__(self, call):
+        super().__init__(call)
+        self.limit = LIMIT
+'''
+
+VALIDATE = """
+from pathlib import Path
+from typer.testing import CliRunner
+from lockstep.cli.command import app
+
+for query in (
+    "S select my:early(v) as x", "S select my:value(v) as x", "S select my:nobody(v) as x",
+    "S select my:two(v) as x", "S select my:some(v) as x group by v",
+    "S select my:based(v) as x", "S#my:none(v) select v", "S#window.my:empty() select v",
+    "S#window.my:lost() select v",
+):
+    Path("app.siddhi").write_text(f"define stream S (v int); from {query} insert into O;")
+    done = CliRunner().invoke(app, ["validate", "app.siddhi"])
+    print(done.exit_code, done.stderr.splitlines()[0] if done.stderr else done.exception)
+"""
+
+
+@pytest.mark.processes
+def test_mistakes_of_an_extension_are_known_when_an_app_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the name of the extension and the place in the app; no event has to come."""
+    monkeypatch.chdir(tmp_path)
+    done = run_installed(BROKEN, VALIDATE, tmp_path)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(MISTAKES), done.stderr[-2000:]
+    for line, (name, says) in zip(lines, MISTAKES, strict=True):
+        assert line.startswith("2 app.siddhi:1:"), line
+        assert name in line
+        assert says in line
+
+
+MISTAKES = [
+    ("my:early, of the extension module my_extension, cannot be made", "positional argument"),
+    ("my:value, of the extension module my_extension, is of type int", "lacks __call__"),
+    ("an extension declares 'nobody'", "has nothing that makes it"),
+    ("my:two, of the extension module my_extension, cannot be made", "'context'"),
+    ("my:some, of", "is of type Some, which lacks is_empty, reset, restore, snapshot"),
+    ("my:based, of the extension module my_extension, cannot be made", "abstract class Based"),
+    ("my:none, of", "is of type NoneType, which lacks process"),
+    ("my:empty, of the extension module my_extension, cannot be made", "NameError"),
+    ("my:lost, of the extension module my_extension, cannot be made", "AttributeError"),
+]
+
+
+@pytest.mark.parametrize(
+    "meant", [EventError("no"), NotLowerable("asks for a timer"), SiddhiQLError("no")]
+)
+def test_what_is_refused_on_purpose_stays_as_it_is(meant: Exception) -> None:
+    """An extension's own refusal, and those of what it asks: columns give way to the reference."""
+
+    def refuse() -> None:
+        raise meant
+
+    made = guarded(refuse, ("my", "x"), "my_extension", Promised((), ""))
+    with pytest.raises(type(meant)) as told:
+        made()
+    assert told.value is meant

@@ -41,6 +41,8 @@ TEXT = (
     " define table Kept (symbol string, price double, n int);"
     " define table Names (symbol string);"
     " from Trade select symbol, price, n insert into Kept;"
+    " from Trade select symbol insert into Between;"
+    " from Between select symbol insert into Behind;"
 )
 DAY_MS = 86_400_000
 MARCH_MS = 1_772_323_200_000
@@ -178,6 +180,8 @@ WRONG = [
     ("from Trade within '2026-03-01', '2026-03-02' per 'days'", "remove it"),
     ("from Trade within '2026-04-01', '2026-03-01'", None),
     (f"from Never {MARCH}", "@archive"),
+    (f"from Behind {MARCH}", "@archive"),
+    (f"from Between {MARCH}", "Give it a sink, as @sink(type='log'), or ask a stream"),
 ]
 
 
@@ -188,6 +192,18 @@ def test_what_cannot_be_asked_is_said(place: Place, query: str, hint: str | None
     assert answer.error is not None
     assert answer.user_error
     assert hint is None or hint in (answer.hint or ""), answer
+
+
+def test_archive_is_no_remedy_for_a_stream_in_between(place: Place) -> None:
+    """Its rows are not published, whatever stands in front of it; with a sink they are."""
+    query = f"from Between {MARCH}"
+    assert "@archive" not in (asked(place, query).hint or "@archive")
+    mended = TEXT.replace(
+        " define stream Never", " @sink(type='log') define stream Between (symbol string);"
+        " define stream Never",
+    )  # fmt: skip
+    assert "Between" in plan_of(mended).exported
+    assert "@archive" in (asked(place, query, text=mended).hint or "")
 
 
 def test_limits_and_other_attributes(place: Place, tmp_path: Path) -> None:

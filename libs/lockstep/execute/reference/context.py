@@ -86,7 +86,13 @@ class EngineContext:
         return self.engine.query_rows
 
     def function(self, name: str, arguments: Sequence[Any]) -> Callable[..., Any]:
-        return compile_script(self.engine.plan.checked.functions[name])
+        own = self.engine.plan.checked.functions.get(name)
+        if own is None:
+            raise EventError(
+                f"an extension declares {name!r}, and has nothing that makes it",
+                hint="its module needs an entry (namespace, name) in FUNCTIONS or AGGREGATORS",
+            )
+        return compile_script(own)
 
     @property
     def is_siddhi_5_1(self) -> bool:
