@@ -24,7 +24,7 @@ ATTRIBUTES = {
 }
 STREAM = f"define stream S ({', '.join(f'{a} {t.value}' for a, t in ATTRIBUTES.items())});\n"
 _LEAPS = (0, 0, 1, 400, 1_000, 7_000, 61_000, 130_000, 1_000_000)
-_DOUBLES = (0.1, 0.2, 0.3, -0.0, 0.0, 1.5, -2.25, 1e16, 1e-9)
+_DOUBLES = (0.1, 0.2, 0.3, -0.0, 0.0, 1.5, -2.25, 1e16, 1e-9, float("nan"))
 
 
 def calls_of(extension: AggregatorExtension, attributes: Mapping[str, AttributeType]) -> list[str]:

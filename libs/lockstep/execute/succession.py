@@ -3,7 +3,7 @@ state, the others begin as if the app had just started (see lockstep.plan.succes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan
 from lockstep.plan.paths import owner_of
-from lockstep.plan.succession import EVERYTHING, said, succession
+from lockstep.plan.succession import EVERYTHING, is_table, of_store, said, succession
 from lockstep.siddhiql import ast
 from lockstep.triggers.meaning import quiet
 
@@ -26,7 +26,8 @@ QUERY_STEP = 3
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """`lost`: what had state and begins empty, as people would say it."""
+    """`lost`: what had state and begins empty, as people would say it. Stores of tables do, which
+    had rows."""
 
     snapshot: state.Bytes
     lost: tuple[str, ...] = ()
@@ -36,7 +37,8 @@ def succeed(old: AppPlan, snapshot: state.Bytes, new: AppPlan) -> Succeeded:
     """Raises SnapshotError where nothing can go on."""
     found = succession(old, new)
     is_same_clock = _playback(old) == _playback(new)
-    if found.is_whole and is_same_clock:
+    is_same_beside = not (found.retimed or found.stored)
+    if found.is_whole and is_same_clock and is_same_beside:
         return Succeeded(snapshot)
     if old.checked.is_playback != new.checked.is_playback:
         raise SnapshotError(EVERYTHING)
@@ -54,8 +56,14 @@ def succeed(old: AppPlan, snapshot: state.Bytes, new: AppPlan) -> Succeeded:
             lost[source] = "its state is kept otherwise"
     if is_same_clock:
         carried[CLOCK] = CLOCK
-    body["engine"] = _merged(before, held, fresh, begun, _Carried(carried, found.renamed))
-    return Succeeded(state.seal(position, body), tuple(_missed(old, before, held, lost)))
+    stored = [path for path in found.stored if path in carried]
+    for path in stored:
+        if not is_table(path):
+            held.write_again(path)
+    origins = _Carried(carried, found.renamed, found.retimed)
+    body["engine"] = _merged(before, held, fresh, begun, origins)
+    stores = [of_store(path, new) for path in stored if is_table(path) and held.rows(path)]
+    return Succeeded(state.seal(position, body), (*_missed(old, before, held, lost), *stores))
 
 
 def _missed(
@@ -99,6 +107,20 @@ class _Grouped:
         """Which operators a part has."""
         return [path for path, _ in self.operators.get(part, ())]
 
+    def rows(self, table: str) -> int:
+        """How many a table has."""
+        ((_, (_, rows)),) = self.operators[table]
+        return len(rows)
+
+    def write_again(self, aggregation: str) -> None:
+        """None of its buckets is in its store: they are written there as if all had changed."""
+        ((rest, levels),) = self.operators[aggregation]
+        changed = [
+            (name, buckets, [(start, [group for group, _ in groups]) for start, groups in buckets])
+            for name, buckets, *_ in levels
+        ]
+        self.operators[aggregation] = [(rest, changed)]
+
     def differs(self, part: str, other: _Grouped) -> bool:
         """Whether the same part holds something else there."""
         one, two = ([saved for _, saved in each.operators.get(part, ())] for each in (self, other))
@@ -106,13 +128,17 @@ class _Grouped:
 
 
 class _Carried:
-    """Where the state of each part comes from, and what its operators are called then."""
+    """Where the state of each part comes from, and what its operators are called then. `timers`:
+    those that also keep their timers, the new paths by the old ones."""
 
     def __init__(
-        self, carried: Mapping[str, str], renamed: Mapping[str, Mapping[str, str]]
+        self,
+        carried: Mapping[str, str],
+        renamed: Mapping[str, Mapping[str, str]],
+        retimed: Container[str],
     ) -> None:
         self.of = carried
-        self.by_old = {old: new for new, old in carried.items()}
+        self.timers = {old: new for new, old in carried.items() if new not in retimed}
         self._renamed = renamed
 
     def path(self, new: str, rest: str) -> str:
@@ -143,16 +169,17 @@ def _merged(
         else:
             operators += [(part + rest, saved) for rest, saved in begun.operators[part]]
     timers: dict[str, list[list[Any]]] = {}
+    kept = set(carried.timers.values())
     for kind in ("app_timers", "wall_timers"):
         timers[kind] = [
-            [due_ms, sequence, carried.path(carried.by_old[part], path[len(part) :])]
+            [due_ms, sequence, carried.path(carried.timers[part], path[len(part) :])]
             for due_ms, sequence, path in before[kind]
-            if (part := owner_of(path)) in carried.by_old
+            if (part := owner_of(path)) in carried.timers
         ]
         timers[kind] += [
             [due_ms, before["sequence"] + sequence, path]
             for due_ms, sequence, path in fresh[kind]
-            if owner_of(path) not in carried.of
+            if owner_of(path) not in kept
         ]
     sequence = before["sequence"] + fresh["sequence"]
     return {**before, **timers, "sequence": sequence, "operators": operators}

@@ -6,7 +6,7 @@ patterns, aggregates and rate. It does not hang on conditions on what comes in, 
 selected where nothing is aggregated, unless these call functions. It hangs on conditions behind a
 window, and of joins, where rows are added up: they are taken off by the condition by which they
 were added. A function that the app defines is as it is defined: with another body it is another
-one. Pure.
+one. It does not hang on where rows are stored beside it, nor on how long they are kept. Pure.
 """
 
 from __future__ import annotations
@@ -35,18 +35,30 @@ Written = TypeVar("Written", ast.Query, ast.Partition)
 
 FUNCTIONS: Final = "the functions that it calls"
 
+_NOT_WHERE: Final = frozenset(
+    (
+        "username", "password", "pool.properties", "jdbc.driver.name", "field.length",
+        "table.check.query", "use.collation", "isautocommit", "allow.null.values", "mode",
+    )
+)  # fmt: skip
+"""Options of a @store that do not say which table of which database it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """`path`: what the ids of its operators begin with. `traits`: what its state hangs on, by how
     people would call that. `written`: all of it as it is written, where the text has no name for it
     and its path is only its place in the text. `queries`: the names of a partition's queries.
+    `purged_every_ms`: what the timer of an aggregation hangs on. `store`: where the rows of a table
+    or an aggregation are written to beside its state, if they are.
     """
 
     path: str
     traits: Mapping[str, object]
     written: ast.Query | ast.Partition | None = None
     queries: tuple[str, ...] = ()
+    purged_every_ms: int | None = None
+    store: Mapping[str, str] | None = None
 
     @property
     def is_named(self) -> bool:
@@ -72,11 +84,16 @@ def parts_of(plan: AppPlan) -> Iterator[Part]:
             "its keys": keys,
             "whether its rows are looked up in a database": name in checked.answers,
         }
-        yield Part(f"table/{name}", traits)
+        yield Part(f"table/{name}", traits, store=_store(table) if name in plan.stored else None)
     for name, window in checked.windows.items():
         yield Part(f"window/{name}", whole | {"its definition": _definition(window)})
     for name, aggregation in checked.aggregations.items():
-        yield Part(f"aggregation/{name}", whole | _aggregation(aggregation, checked))
+        yield Part(
+            f"aggregation/{name}",
+            whole | _aggregation(aggregation, checked),
+            purged_every_ms=aggregation.retention.interval_ms,
+            store=_store(aggregation.definition) if aggregation.tables else None,
+        )
     for name, trigger in checked.triggers.items():
         yield Part(f"trigger/{name}", {"when it fires": trigger})
     yield from _models(plan)
@@ -132,19 +149,32 @@ def _definition(window: ast.WindowDefinition) -> object:
     return window.attributes, window.window, window.output
 
 
+def _store(definition: ast.TableDefinition | ast.AggregationDefinition) -> Mapping[str, str]:
+    """Which table of which database it is, as its options say."""
+    (store,) = (one for one in definition.annotations if one.name.lower() == "store")
+    said = {(one.key or "").lower(): one.value for one in store.elements}
+    where = {key: value for key, value in said.items() if key not in _NOT_WHERE}
+    return {"table.name": definition.name} | where
+
+
+def _buckets(aggregation: CheckedAggregation) -> object:
+    """Which there are, and what is in them."""
+    definition = aggregation.definition
+    return (
+        definition.input.handlers,
+        definition.selector,
+        aggregation.granularities,
+        definition.aggregate_by,
+        aggregation.shard,
+        aggregation.time_zone,
+    )
+
+
 def _aggregation(aggregation: CheckedAggregation, checked: CheckedApp) -> dict[str, object]:
     definition = aggregation.definition
     return {
         "what it reads": _sources(aggregation.input, checked),
-        "its definition": (
-            definition.input.handlers,
-            definition.selector,
-            aggregation.granularities,
-            definition.aggregate_by,
-            definition.annotations,
-            aggregation.shard,
-            aggregation.time_zone,
-        ),
+        "its definition": _buckets(aggregation),
         FUNCTIONS: _functions((definition.input.handlers, definition.selector), checked),
     }
 
@@ -176,7 +206,7 @@ def _sources(
             if query_input.kind is SourceKind.WINDOW:
                 decided = _definition(checked.windows[source])
             elif query_input.kind is SourceKind.AGGREGATION:
-                decided = checked.aggregations[source].definition
+                decided = _buckets(checked.aggregations[source])
             return source, query_input.source_schema, decided
         case CheckedJoin():
             return [_sources(side, checked) for side in (query_input.left, query_input.right)]

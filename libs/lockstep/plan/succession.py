@@ -10,8 +10,10 @@ from typing import Final
 
 from lockstep.plan.nodes import AppPlan, QueryNode
 from lockstep.plan.parts import Part, label_of, parts_of
+from lockstep.plan.paths import name_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedJoin, CheckedStream, SourceKind
+from lockstep.siddhiql.printing.names import identifier as quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +21,16 @@ class Succession:
     """`carried`: parts of the new text by path, with the path of the part of the old text whose
     state they carry on. `others`: the other parts of the new text by path, and why they begin
     empty. `lost`: the parts of the old text that nobody carries on, by path, and why. `renamed`: of
-    carried partitions, the new names of queries by old ones.
+    carried partitions, the new names of queries by old ones. Of what is carried, `retimed` is
+    purged at other times, and `stored` has a new @store, or one that leads elsewhere.
     """
 
     carried: Mapping[str, str]
     others: Mapping[str, str]
     lost: Mapping[str, str]
     renamed: Mapping[str, Mapping[str, str]]
+    retimed: frozenset[str]
+    stored: tuple[str, ...]
 
     @property
     def is_whole(self) -> bool:
@@ -42,15 +47,36 @@ NOT_THERE: Final = "not in this text"
 
 
 def losses(old: AppPlan, new: AppPlan) -> tuple[str, ...]:
-    """What begins empty, if it has state, and why, for people."""
+    """What begins empty, if it has state, and why, for people. So do stores of tables."""
     if old.checked.is_playback != new.checked.is_playback:
         return (f"everything ({EVERYTHING})",)
-    return tuple(said(path, why) for path, why in succession(old, new).lost.items())
+    found = succession(old, new)
+    lost = [said(path, why) for path, why in found.lost.items()]
+    return (*lost, *(of_store(path, new) for path in found.stored if is_table(path)))
 
 
 def said(path: str, why: str) -> str:
     """Of a part that does not go on."""
     return f"{label_of(path)} ({why})"
+
+
+def is_table(path: str) -> bool:
+    """Whether the part is a table."""
+    return path.startswith("table/")
+
+
+def of_store(path: str, new: AppPlan) -> str:
+    """Of the store of a table that goes on: the table's rows are not in it. What writes them."""
+    table = new.checked.tables[name_of(path.partition("/")[2])]
+    keys = [one for one in table.annotations if one.name.lower() == "primarykey"]
+    why = "the rows from before come to it when they change next"
+    if keys:
+        own = quoted(table.name)
+        names = ", ".join(quoted(one.name) for one in table.attributes)
+        same = [f"{own}.{key} == {key}" for key in map(quoted, keys[0].positional)]
+        why += "; all at once by the on-demand query: "
+        why += f"from {own} select {names} update {own} on {' and '.join(same)}"
+    return f"the store of {said(path, why)}"
 
 
 def succession(old: AppPlan, new: AppPlan) -> Succession:
@@ -86,6 +112,16 @@ def succession(old: AppPlan, new: AppPlan) -> Succession:
         others={path: why_new.get(path, "new") for path in after if path not in carried},
         lost={path: why_lost.get(path, NOT_THERE) for path in before if path not in taken},
         renamed=renamed,
+        retimed=frozenset(
+            path
+            for path, source in carried.items()
+            if before[source].purged_every_ms != after[path].purged_every_ms
+        ),
+        stored=tuple(
+            path
+            for path, source in carried.items()
+            if after[path].store not in (None, before[source].store)
+        ),
     )
 
 

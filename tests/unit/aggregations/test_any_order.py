@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lockstep.operators import state
 from lockstep.testing import VirtualApp
 
 APP = """
@@ -74,3 +76,49 @@ def test_within_cuts_at_bucket_starts(events: list[Event], low: int, span: int) 
         assert sorted(app.on_demand(f"from A {text}")) == wanted
         of_a = [row for row in wanted if row[1] == "a"]
         assert app.on_demand(f"from A on k == 'a' {text}") == of_a
+
+
+DOUBLES = """
+define stream S (v double, ts long);
+define aggregation A from S select min(v) as lo, max(v) as hi aggregate by ts every sec, min;
+"""
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+@settings(max_examples=40, deadline=None)
+@given(
+    values=st.lists(st.sampled_from([None, float("nan"), -1.5, 0.0, 2.0, float("inf")])),
+    restart=st.integers(0, 5),
+)
+def test_extremes_pass_over_nan(executor: str, values: list[float | None], restart: int) -> None:
+    """As over null, in whatever order they come."""
+    app = VirtualApp(DOUBLES, executor=executor)
+    for at, value in enumerate(values):
+        if at == restart:
+            app = VirtualApp.restore(DOUBLES, app.snapshot(), executor=executor)
+        app.send("S", [value, at * 600])
+    for per, length in (("sec", 1_000), ("min", 60_000)):
+        buckets: dict[int, list[float]] = defaultdict(list)
+        for at, value in enumerate(values):
+            numbers = buckets[at * 600 // length * length]
+            numbers += [] if value is None or value != value else [value]
+        assert app.on_demand(f"from A within 0L, {10**12}L per '{per}' select *") == [
+            (start, min(numbers, default=None), max(numbers, default=None))
+            for start, numbers in buckets.items()
+        ]
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+def test_nan_that_an_earlier_release_kept_is_null(executor: str) -> None:
+    """And does not stand in the way of what comes."""
+    app = VirtualApp(DOUBLES, executor=executor)
+    app.send_many("S", [[1.0, 0], [2.0, 61_000]])
+    position, body = state.unseal(app.snapshot())
+    ((_, buckets),) = [one for one in body["engine"]["operators"] if one[0].startswith("agg")]
+    for _, saved, _ in buckets:
+        saved[0][1][0][1][1:] = [float("nan")] * 2
+    app = VirtualApp.restore(DOUBLES, state.seal(position, body), executor=executor)
+    read = f"from A within 0L, {10**12}L per 'min' select *"
+    assert app.on_demand(read) == [(0, None, None), (60_000, 2.0, 2.0)]
+    app.send("S", [5.0, 1])
+    assert app.on_demand(read) == [(0, 5.0, 5.0), (60_000, 2.0, 2.0)]

@@ -93,7 +93,7 @@ def test_a_bucket_holds_its_time(at: int) -> None:
 
 def buckets(*starts: int) -> Buckets:
     """Buckets with these starts, each with groups x and y."""
-    made = Buckets(lambda: [None])
+    made = Buckets(lambda: [None], list)
     for start in starts:
         made.state(start, ("x",))[0] = start
         made.state(start, ("y",))[0] = {start}

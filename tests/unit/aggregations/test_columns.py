@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -79,17 +80,34 @@ def test_numbers_of_slots(fold: Any, expected: list[float | None]) -> None:
     assert other.store(longs(1, 0)) == expected[::-1]
 
 
-def test_nan_is_neither_kept_nor_keeps() -> None:
-    """As the reference compares; the first of equal zeros stays."""
-    kept, has = np.zeros(1), np.zeros(1, np.bool_)
-    values, valid = np.array([np.nan, 2.0, np.nan, 3.0]), np.ones(4, np.bool_)
-    for count, expected in ((1, np.nan), (2, 2.0), (4, 3.0)):
-        has[:] = False
-        kernel.least(longs(*[0] * count), values[:count], valid[:count], kept, has, *NO_TRACE)
-        assert repr(float(kept[0])) == repr(float(expected))
-    has[:] = False
-    kernel.greatest(longs(0, 0), np.array([-0.0, 0.0]), valid[:2], kept, has, *NO_TRACE)
-    assert repr(float(kept[0])) == "-0.0"
+@pytest.mark.parametrize(("fold", "best"), [(kernel.least, min), (kernel.greatest, max)])
+def test_nan_is_no_extreme(fold: Any, best: Any) -> None:
+    """In whatever order it comes; alone it leaves null. The first of equal zeros stays."""
+    for values in permutations([np.nan, 2.0, np.nan, 3.0]):
+        for count in range(5):
+            base = Number(fold, np.float64)
+            base.reserve(1)
+            feed = Feed(longs(*[0] * count), longs(), longs(), longs())
+            base.fold(feed, (np.array(values[:count]), np.ones(count, np.bool_)))
+            wanted = [value for value in values[:count] if value == value]
+            assert base.store(longs(0)) == [best(wanted, default=None)]
+    zeros = Number(fold, np.float64)
+    zeros.reserve(1)
+    zeros.fold(
+        Feed(longs(0, 0), longs(), longs(), longs()), (np.array([-0.0, 0.0]), np.ones(2, np.bool_))
+    )
+    assert repr(zeros.store(longs(0))) == "[-0.0]"
+
+
+def test_nan_that_an_earlier_release_kept_is_null() -> None:
+    """Of extremes; a sum with it is NaN."""
+    for fold in (kernel.least, kernel.greatest):
+        base = Number(fold, np.float64)
+        base.load([float("nan"), 2.0])
+        assert base.store(longs(0, 1)) == [None, 2.0]
+    total = Number(kernel.add, np.float64)
+    total.load([float("nan")])
+    assert repr(total.store(longs(0))) == "[nan]"
 
 
 def test_what_was_in_front_of_an_event_can_be_asked_for() -> None:

@@ -11,6 +11,15 @@ from lockstep.siddhiql import check
 S = "define stream S (k string, v int, t long); "
 SUM = "@info(name='q') from S[v > 2]#window.length(3) select k, sum(v) as n insert into O;"
 
+BUCKETS = "define aggregation G from S select k, sum(v) as n group by k aggregate every sec...day;"
+STORE = "@store(type='rdbms', jdbc.url='jdbc:postgresql://db/x', username='u', password='old') "
+KEPT_LONGER = "@purge(enable='true', @retentionPeriod(min='48 hours')) "
+ABOUT_BUCKETS = (STORE, KEPT_LONGER, "@purge(enable='false') ", "@info(description='sales') ")
+READING = (
+    "@info(name='r') from S join G within 0L, 9000L per 'sec' select sum(G.n) as n insert into O;"
+)
+KEYED = "@PrimaryKey('k', 'select') define table T (k string, v int, `select` int);"
+
 
 def plan_of(text: str) -> AppPlan:
     """The plan of an app text."""
@@ -54,6 +63,11 @@ def changed(old: str, new: str) -> Succession:
             "@PrimaryKey('k') define table T (k string, v int); from S select k, v insert into T;",
             "@store(type='rdbms') @PrimaryKey('k') define table T (k string, v int);"
             " from S select k, v update or insert into T on T.k == k;",
+        ),
+        *((BUCKETS, annotations + BUCKETS) for annotations in ABOUT_BUCKETS),
+        (
+            STORE + BUCKETS + READING,
+            STORE.replace("old", "new") + KEPT_LONGER + BUCKETS + READING,
         ),
     ],
 )
@@ -210,4 +224,61 @@ def test_what_is_lost_is_said_by_its_name() -> None:
     new = old.replace("length(3)", "length(4)")
     assert losses(plan_of(S + old), plan_of(S + new)) == (
         "query 'sum/last 3' (changed: its windows, functions or pattern)",
+    )
+
+
+def test_what_is_in_buckets_is_no_other_thing() -> None:
+    """A filter, a sum or a granularity more, and they begin empty."""
+    for new in (
+        BUCKETS.replace("from S", "from S[v > 1]"),
+        BUCKETS.replace("sum", "max"),
+        BUCKETS.replace("day", "year"),
+        BUCKETS.replace("aggregate", "aggregate by t"),
+    ):
+        assert "its definition" in changed(BUCKETS, new).lost["aggregation/G"]
+
+
+def test_who_is_purged_at_other_times() -> None:
+    """Whether at all, and how often; not what."""
+    always, never = "@purge(enable='true', interval='{} min') ", "@purge(enable='false') "
+    every = always.format(15)
+    for old, new, wanted in (
+        (never, every, {"aggregation/G"}),
+        (every, never, {"aggregation/G"}),
+        (every, always.format(20), {"aggregation/G"}),
+        ("", every, set()),
+        (every, KEPT_LONGER, set()),
+    ):
+        assert changed(old + BUCKETS, new + BUCKETS).retimed == wanted
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_other"),
+    [
+        ("", STORE, True),
+        (STORE, "", False),
+        (STORE, STORE.replace("old", "new"), False),
+        (STORE, STORE.replace("username='u'", "username='v', pool.properties='x:1'"), False),
+        (STORE, STORE.replace("db/x", "db/y"), True),
+        (STORE, STORE.replace("type", "table.name='other', type"), True),
+    ],
+)
+def test_a_store_that_lacks_what_was_there_before(old: str, new: str, is_other: bool) -> None:
+    """It is new, or another table; who logs in and how is no matter."""
+    found = changed(old + BUCKETS + old + KEYED, new + BUCKETS + new + KEYED)
+    assert found.is_whole
+    assert found.stored == (("table/T", "aggregation/G") if is_other else ())
+
+
+def test_the_store_of_a_table_that_begins_empty_is_told() -> None:
+    """With what writes the rows, if their key says which they are. That of buckets is written."""
+    new = STORE + KEYED + STORE + BUCKETS
+    assert losses(plan_of(S + KEYED + BUCKETS), plan_of(S + new)) == (
+        "the store of table 'T' (the rows from before come to it when they change next; all at once"
+        " by the on-demand query: "
+        "from T select k, v, `select` update T on T.k == k and T.`select` == `select`)",
+    )
+    rows = "define table T (k string);"
+    assert losses(plan_of(S + rows), plan_of(S + STORE + rows)) == (
+        "the store of table 'T' (the rows from before come to it when they change next)",
     )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from lockstep.aggregations.columns import kernel as buckets
 from lockstep.aggregations.columns.pair_ids import PairIds
+from lockstep.aggregations.meaning.columns import extreme_of
 from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import DTYPES, Array, Column, Mask, Strings, concat, from_values
 from lockstep.columns.keys import KeySpace
@@ -106,6 +107,8 @@ class Number:
         return values
 
     def load(self, values: Sequence[Any]) -> None:
+        if self._kernel is not buckets.add:
+            values = [extreme_of(value) for value in values]
         self.reserve(len(values))
         self._has[: len(values)] = [value is not None for value in values]
         self._values[: len(values)] = [0 if value is None else value for value in values]

@@ -77,12 +77,12 @@ def add(slots: Any, value: Any, valid: Any, total: Any, has: Any, out: Any, out_
 
 @kernel
 def least(slots: Any, value: Any, valid: Any, kept: Any, has: Any, out: Any, out_has: Any) -> None:
-    """The least value; the first of equals stays, and NaN is neither kept nor keeps."""
+    """The least value; the first of equals stays, and NaN is skipped."""
     for i in range(len(slots)):
         slot = slots[i]
         if len(out):
             out[i], out_has[i] = kept[slot], has[slot]
-        if valid[i] and not (has[slot] and kept[slot] <= value[i]):
+        if valid[i] and value[i] == value[i] and not (has[slot] and kept[slot] <= value[i]):
             kept[slot], has[slot] = value[i], True
 
 
@@ -95,7 +95,7 @@ def greatest(
         slot = slots[i]
         if len(out):
             out[i], out_has[i] = kept[slot], has[slot]
-        if valid[i] and not (has[slot] and kept[slot] >= value[i]):
+        if valid[i] and value[i] == value[i] and not (has[slot] and kept[slot] >= value[i]):
             kept[slot], has[slot] = value[i], True
 
 

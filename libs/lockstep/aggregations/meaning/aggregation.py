@@ -41,7 +41,10 @@ class Aggregation:
         self._group = _group_of(definition.selector.group_by, checked, context)
         self.group_places = _group_places(checked, selection)
         self._parts = [
-            (Bucketing(granularity, checked.time_zone), Buckets(self._columns.new))
+            (
+                Bucketing(granularity, checked.time_zone),
+                Buckets(self._columns.new, self._columns.loaded),
+            )
             for granularity in checked.granularities
         ]
         self._buckets = {

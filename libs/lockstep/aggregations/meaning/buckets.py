@@ -14,10 +14,12 @@ Group = tuple[Any, ...]
 
 
 class Buckets:
-    """Group states by bucket start, and the starts in order."""
+    """Group states by bucket start, and the starts in order. `new` makes a state, `loaded` one of
+    what a snapshot has."""
 
-    def __init__(self, new: Callable[[], State]) -> None:
+    def __init__(self, new: Callable[[], State], loaded: Callable[[State], State]) -> None:
         self._new = new
+        self._loaded = loaded
         self._starts: list[int] = []
         self._groups: dict[int, dict[Group, State]] = {}
 
@@ -73,7 +75,9 @@ class Buckets:
     def restore(self, state: PlainState) -> None:
         self._starts = [start for start, _ in state]
         self._groups = {
-            start: {group: _copied(saved) for group, saved in by_group(groups).items()}
+            start: {
+                group: self._loaded(_copied(saved)) for group, saved in by_group(groups).items()
+            }
             for start, groups in state
         }
 

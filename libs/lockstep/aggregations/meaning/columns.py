@@ -40,11 +40,20 @@ def _count(so_far: Any, value: Any) -> Any:
 
 
 def _least(so_far: Any, value: Any) -> Any:
-    return so_far if value is None or (so_far is not None and so_far <= value) else value
+    if value is None or value != value:  # NaN is neither less nor more
+        return so_far
+    return so_far if so_far is not None and so_far <= value else value
 
 
 def _greatest(so_far: Any, value: Any) -> Any:
-    return so_far if value is None or (so_far is not None and so_far >= value) else value
+    if value is None or value != value:
+        return so_far
+    return so_far if so_far is not None and so_far >= value else value
+
+
+def extreme_of(kept: Any) -> Any:
+    """A least or greatest value of a state: earlier releases kept NaN, which is none."""
+    return None if kept != kept else kept
 
 
 def _distinct(so_far: Any, value: Any) -> Any:
@@ -149,6 +158,13 @@ class Columns:
     def new(self) -> State:
         """The state of a group before its first event."""
         return [None] * (len(self.bases) + 1)
+
+    def loaded(self, state: State) -> State:
+        """The state of a group as a snapshot has it."""
+        for place, base in enumerate(self.bases, start=1):
+            if base.kind in (Kind.LEAST, Kind.GREATEST):
+                state[place] = extreme_of(state[place])
+        return state
 
     def add(self, state: State, time_ms: int, values: tuple[Any, ...]) -> None:
         """Folds an event's arguments in; plain values are those of the latest event time."""
