@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lockstep.events.characters import whole
-from lockstep.events.columns import CODES, columns_of, default_names, rows_of
+from lockstep.events.columns import CODES, columns_of, default_names, rows_of, taken
 from lockstep.events.errors import InvalidEventError
 from lockstep.events.records import Operation, OutputId, OutputRow
 from lockstep.events.schema import StreamSchema
@@ -39,6 +39,10 @@ class Places(NamedTuple):
     def part(self, start: int, stop: int) -> Places:
         """Those of some rows, in place."""
         return Places(*(each[start:stop] for each in self))
+
+    def picked(self, index: Longs) -> Places:
+        """Those of some rows."""
+        return Places(*(each[index] for each in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,19 @@ class OutputColumns:
             batch=self.batch.slice(start, stop - start) if self.batch.num_columns else self.batch,
             operations=None if operations is None else operations[start:stop],
             places=None if self.places is None else self.places.part(start, stop),
+        )
+
+    def picked(self, index: Longs) -> OutputColumns:
+        """Some of the rows."""
+        operations = self.operations
+        return replace(
+            self,
+            positions=self.positions[index],
+            ordinals=self.ordinals[index],
+            timestamps_ms=self.timestamps_ms[index],
+            batch=taken(self.batch, index),
+            operations=None if operations is None else operations[index],
+            places=None if self.places is None else self.places.picked(index),
         )
 
     def up_to(self, last: OutputId) -> int:

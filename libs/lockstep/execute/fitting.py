@@ -3,11 +3,13 @@
 Columns are taken by name, and numbers take the type of now. A row with a value that cannot is
 refused by itself; those beside it pass. Nothing but the record and the definition counts, so every
 replica and every replay finds the same. Looks at the header alone where nothing has changed.
+
+So are the rows of the output log that were published before an upgrade and are read behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -16,10 +18,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lockstep.columns.column import Mask
-from lockstep.events import Attribute, AttributeType, Event, EventsRecord, Position, StreamSchema
+from lockstep.columns.column import Index, Mask
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    Event,
+    EventsRecord,
+    Operation,
+    Position,
+    StreamSchema,
+)
 from lockstep.events.codec import EncodedEntry, EventColumns, EventsHeader, encode_columns
-from lockstep.events.columns import ARROW_TYPES, LETTERS, arrow_schema, singles
+from lockstep.events.columns import (
+    ARROW_TYPES,
+    LETTERS,
+    arrow_schema,
+    default_names,
+    rows_of,
+    singles,
+    taken,
+)
+from lockstep.events.outputs import OutputColumns, RowsOfColumns
 from lockstep.execute.contract import EventFault
 
 MAX_VALUES_SHOWN: Final = 5
@@ -59,10 +78,64 @@ def fitted(entry: EncodedEntry, header: EventsHeader, schema: StreamSchema | Non
     passing, faults = _sorted_out(entry.position, columns, schema)
     if not len(passing):
         return Fitted(None, 0, faults)
-    arrays = map(_cast, passing.batch.columns, schema.types)
-    batch = pa.RecordBatch.from_arrays(list(arrays), schema=arrow_schema(schema))
-    payload = encode_columns(replace(passing, batch=batch))
+    payload = encode_columns(replace(passing, batch=_cast_all(passing.batch, schema)))
     return Fitted(EncodedEntry(entry.position, payload), len(passing), faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Rows that do not fit, with the values and the names that they were published with."""
+
+    rows: OutputColumns
+    reason: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the values."""
+        return tuple(self.rows.batch.schema.names)
+
+
+def fitted_rows(
+    rows: RowsOfColumns, schema: StreamSchema
+) -> tuple[RowsOfColumns, Sequence[Misfit]]:
+    """Rows of a stream or stored table as its definition has them now, and those that do not fit.
+
+    What nobody named stays in its place: rows of old releases, and deletions that bear the key's
+    values alone.
+    """
+    wanted = arrow_schema(schema)
+    if all(each.batch.schema == wanted for each in rows.columns):
+        return rows, ()
+    misfits: list[Misfit] = []
+    found = [_fitted_columns(each, schema, misfits) for each in rows.columns]
+    return RowsOfColumns(found), misfits
+
+
+def _fitted_columns(
+    columns: OutputColumns, schema: StreamSchema, misfits: list[Misfit]
+) -> OutputColumns:
+    names, width = tuple(columns.batch.schema.names), len(schema.attributes)
+    is_named = names != default_names(len(names))
+    if len(names) != width:
+        fit = np.zeros(len(columns), np.bool_)
+        if not is_named and columns.operations is not None:
+            fit = columns.operations == Operation.DELETE
+        reason = f"published with {len(names)} values; '{schema.name}' has {width} attributes now"
+        if not fit.all():
+            misfits.append(Misfit(columns.picked(np.flatnonzero(~fit)), reason))
+        return columns.picked(np.flatnonzero(fit))
+    if not is_named:
+        return columns
+    places = _places(names, schema.names)
+    batch = columns.batch if places is None else columns.batch.select(places)
+    fit = np.ones(len(columns), np.bool_)
+    for refused, reason in _refusals(batch, schema):
+        fit[refused] = False
+        misfits.append(Misfit(columns.picked(refused), reason))
+    passing = replace(columns, batch=batch)
+    if not fit.all():
+        passing = passing.picked(np.flatnonzero(fit))
+    return replace(passing, batch=_cast_all(passing.batch, schema))
 
 
 def _none(entry: EncodedEntry, reason: str) -> Fitted:
@@ -92,24 +165,32 @@ def _sorted_out(
     the first attribute that they do not fit."""
     fit = np.ones(len(columns), np.bool_)
     faults: list[EventFault] = []
-    for place, attribute in enumerate(schema.attributes):
-        column = columns.batch.column(place)
-        misfits = _misfits(column, attribute.type)
-        refused = None if misfits is None else np.flatnonzero(fit & misfits)
-        if refused is not None and len(refused):
-            fit[refused] = False
-            # One letter for all of them: when a type changed, that may be every row of a long log.
-            some = columns.picked(refused, singles(len(refused))).to_record()
-            events = tuple(Event(one.timestamp_ms, one.data) for (one,) in some.chunks)
-            values = _shown([event.data[place] for event in events])
-            reason = f"{_why(schema.name, column, attribute)}: {values}"
-            faults.append(EventFault(position, schema.name, events, None, reason))
+    for refused, reason in _refusals(columns.batch, schema):
+        fit[refused] = False
+        # One letter for all of them: when a type changed, that may be every row of a long log.
+        some = columns.picked(refused, singles(len(refused))).to_record()
+        events = tuple(Event(one.timestamp_ms, one.data) for (one,) in some.chunks)
+        faults.append(EventFault(position, schema.name, events, None, reason))
     if not faults:
         return columns, faults
     before = np.concatenate(([0], np.cumsum(fit)))
     ends = before[np.cumsum(columns.chunk_lengths)]
     lengths = np.diff(ends, prepend=0).astype(np.int32)
     return columns.picked(np.flatnonzero(fit), lengths), faults
+
+
+def _refusals(batch: pa.RecordBatch, schema: StreamSchema) -> Iterator[tuple[Index, str]]:
+    """Which rows have a value that does not fit, and why: by the first such attribute."""
+    fit = np.ones(batch.num_rows, np.bool_)
+    for place, attribute in enumerate(schema.attributes):
+        column = batch.column(place)
+        misfits = _misfits(column, attribute.type)
+        refused = None if misfits is None else np.flatnonzero(fit & misfits)
+        if refused is not None and len(refused):
+            fit[refused] = False
+            rows = rows_of(taken(batch.select([place]), refused), len(refused))
+            values = _shown([value for (value,) in rows])
+            yield refused, f"{_why(schema.name, column, attribute)}: {values}"
 
 
 def _misfits(column: pa.Array, wanted: AttributeType) -> Mask | None:
@@ -136,6 +217,12 @@ def _misfits(column: pa.Array, wanted: AttributeType) -> Mask | None:
 def _mask(flags: pa.Array) -> Mask:
     found: Mask = flags.to_numpy(zero_copy_only=False)
     return found
+
+
+def _cast_all(batch: pa.RecordBatch, schema: StreamSchema) -> pa.RecordBatch:
+    """A batch all of whose values fit, in the names and types of the definition."""
+    arrays = list(map(_cast, batch.columns, schema.types))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
 
 
 def _cast(column: pa.Array, wanted: AttributeType) -> pa.Array:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.events import Operation, OutputId, OutputRow, StreamSchema
-from lockstep.events.outputs import RowsOfColumns
+from lockstep.events.outputs import RowsOfColumns, in_columns
+from lockstep.execute.fitting import fitted_rows
 from lockstep.frame.bodies import whole_number
 
 RATE_WINDOW_MS: Final = 10_000
@@ -94,11 +95,10 @@ class StreamModel:
         """Takes rows in order; gives those not seen before. `now_ms` is monotonic; None: they are
         history, which is no part of the present rate.
 
-        Rows with another number of values were published by an earlier version of the app, whose
-        stream had other attributes: they are not shown.
+        Rows that an earlier version of the app published are shown as the stream is now, and those
+        that do not fit are not shown.
         """
-        width = len(self.schema.names)
-        rows = RowsOfColumns(each for each in rows.columns if each.batch.num_columns == width)
+        rows, _ = fitted_rows(rows, self.schema)
         if self._rows:
             rows = rows[rows.up_to(self._rows[-1].id) :]
         if not rows:
@@ -158,8 +158,10 @@ class TableModel:
 
     def add(self, rows: Sequence[OutputRow]) -> None:
         """Takes changes in order; those seen before are ignored, and those of an earlier version
-        whose table had other columns."""
-        for row in rows:
+        that do not fit the table as it is now."""
+        fitting, misfits = fitted_rows(in_columns(rows), self.schema)
+        self._is_reshaped = self._is_reshaped or bool(misfits)
+        for row in fitting:
             if self._last is not None and row.id <= self._last:
                 continue
             if len(row.data) not in (len(self.schema.names), len(self.key)):

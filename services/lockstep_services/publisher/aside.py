@@ -39,10 +39,10 @@ class Aside:
         match self._binding.on_error:
             case OnError.LOG:
                 self._tell(refused)
-            case OnError.STREAM:
+            case OnError.STREAM if all(one.names is None for one in refused):
                 await self._send_to_fault_stream(refused)
                 self._say("rows sent to the fault stream", refused)
-            case OnError.STORE | OnError.WAIT:
+            case _:  # rows of an earlier definition, too, which the fault stream cannot hold
                 await self._bury(refused)
                 self._say("rows put aside", refused)
 

@@ -121,10 +121,12 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """A row that the destination refuses for what it holds."""
+    """A row that the destination refuses for what it holds. `names`: those of its values, where
+    they are not the stream's, as it was published before an upgrade."""
 
     row: OutputRow
     reason: str
+    names: tuple[str, ...] | None = None
 
 
 class RowsRefusedError(LockstepError):

@@ -45,8 +45,9 @@ class _Body(msgspec.Struct):
 def letter_of(binding: SinkBinding, refused: RefusedRow, *, clock_ms: int, node: str) -> DeadLetter:
     """What the error store keeps."""
     row = refused.row
-    is_key = len(row.data) != len(binding.schema.names)
-    event = {} if is_key else dict(zip(binding.schema.names, row.data, strict=True))
+    names = binding.schema.names if refused.names is None else refused.names
+    is_key = len(row.data) != len(names)
+    event = {} if is_key else dict(zip(names, row.data, strict=True))
     body = _Body(
         binding.row_id(row), row.operation.name, event, binding.name, row.timestamp_ms,
         list(row.data) if is_key else [],

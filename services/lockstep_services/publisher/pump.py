@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -24,6 +25,7 @@ from lockstep.events import (
     UnavailableError,
 )
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, in_columns, joined
+from lockstep.execute.fitting import fitted_rows
 from lockstep.frame import LeaseKeeper, run_until, wait_set
 from lockstep.settings import PublisherSettings
 from lockstep.telemetry import NO_TRACES, Logger, Metrics, Recent, Traces
@@ -230,6 +232,12 @@ class Pump:
 
     async def _take(self, batch: Batch) -> None:
         now_ms = self._clock.monotonic_ms()
+        # Rows may have been published before an upgrade.
+        rows, misfits = fitted_rows(in_columns(batch.rows), self.sink.binding.schema)
+        for one in misfits:
+            refused = [RefusedRow(row, one.reason, one.names) for row in one.rows.rows()]
+            await self._put_aside(refused)
+        batch = replace(batch, rows=rows)
         if not batch.rows and now_ms - self._moved_ms < CURSOR_EVERY_MS:
             self.cursor = batch.up_to
             return

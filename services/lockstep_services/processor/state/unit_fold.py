@@ -46,7 +46,7 @@ class UnitFold:
         """The result, whose rows for other units stand at moments of the app's records. What comes
         next begins with its clock."""
         self.merger.clock_ms = result.clock_ms
-        columns = in_columns(result.rows).columns
+        columns = in_columns(result.rows, self.unit.plan.fleet.app.schemas).columns
         own = [each for each in columns if each.places is None]
         given = merged.placed(each for each in columns if each.places is not None)
         return replace(result, rows=RowsOfColumns([*own, *given]), columns=())

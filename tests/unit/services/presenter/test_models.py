@@ -55,6 +55,25 @@ def test_rows_of_another_shape_are_not_shown() -> None:
     assert len(table) == 1
 
 
+def test_rows_of_an_earlier_version_are_shown_as_their_stream_is_now() -> None:
+    """By name, and in the types of now; a row that cannot is not shown."""
+    had = (Attribute("v", AttributeType.LONG), Attribute("k", AttributeType.STRING))
+    before = [
+        OutputRow(OutputId(at, 0), "S", at, (v, "b"), Operation.UPSERT)
+        for at, v in enumerate((1, 1 << 40, 2), 1)
+    ]
+    both = joined([in_columns(before, {"S": StreamSchema("S", had)}), rows_at(4)])
+    stream, table = StreamModel(SCHEMA, 10), TableModel(SCHEMA, ["k"], 10)
+    fresh = stream.add(both, 0).rows
+    assert [(one.id.position, one.data) for one in fresh] == [
+        (1, ("b", 1)), (3, ("b", 2)), (4, ("a", 0)),
+    ]  # fmt: skip
+    table.add(both)
+    assert [one.data for one in table.rows(10)] == [("a", 0), ("b", 2)]
+    assert table.missing is not None
+    assert RESHAPED in table.missing
+
+
 def test_rows_behind_an_identity_and_a_gap() -> None:
     """A listener that was away too long is told."""
     model = StreamModel(SCHEMA, 3)
