@@ -17,6 +17,7 @@ from lockstep.cli.addresses import Addresses
 from lockstep.cli.refusals import NotLockstepError, RefusedError, answer_of, sendable, unreached
 from lockstep.clock import SystemClock
 from lockstep.events import UnavailableError
+from lockstep.events.paths import app_path, stream_path
 from lockstep.tls import calling
 
 TIMEOUT_S: Final = 60.0
@@ -65,11 +66,11 @@ class Caller:
 
     def status(self, app: str) -> Any:
         """How an app is doing, as the coordinator describes it."""
-        return self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/status")
+        return self.request("GET", f"{self.addresses.coordinator}{app_path(app)}/status")
 
     def flow(self, app: str) -> Any:
         """What passes through an app, as the coordinator describes it."""
-        return self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/flow")
+        return self.request("GET", f"{self.addresses.coordinator}{app_path(app)}/flow")
 
     def follow(
         self,
@@ -84,7 +85,7 @@ class Caller:
         behind the last event. `tell` hears of that, and of rows that are missing. Raises
         RefusedError, and UnavailableError when nobody answers at first, or for GIVE_UP_AFTER_MS.
         """
-        url = f"{self.addresses.presenter}/v1/apps/{app}/streams/{stream}/sse"
+        url = f"{self.addresses.presenter}{stream_path(app, stream)}/sse"
         seen: str | None = None
         was_there, paused_ms, pause_ms = False, 0, FIRST_PAUSE_MS
         while True:

@@ -12,6 +12,7 @@ import aiohttp
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.refusals import answer_of, sendable, unreached
 from lockstep.clock import SystemClock
+from lockstep.events.paths import app_path, stream_path
 from lockstep.tls import calling
 
 TIMEOUT_MS = 60_000
@@ -89,12 +90,12 @@ class Client:
 
     async def status(self, app: str) -> Any:
         """How an app is doing, as the coordinator describes it."""
-        return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/status")
+        return await self.request("GET", f"{self.addresses.coordinator}{app_path(app)}/status")
 
     async def figures(self, app: str, **span: int) -> Any:
         """How an app was doing: series over a time. `span`: `from`, `to` (epoch milliseconds) and
         `points`, as the route has them."""
-        url = f"{self.addresses.coordinator}/v1/apps/{app}/figures"
+        url = f"{self.addresses.coordinator}{app_path(app)}/figures"
         return await self.request("GET", url, params={key: str(of) for key, of in span.items()})
 
     async def failovers(self, app: str | None = None, **span: int) -> Any:
@@ -106,23 +107,23 @@ class Client:
     async def versions(self, app: str, number: int | None = None) -> Any:
         """What was deployed under a name, the newest first, without the texts; or one version with
         its text."""
-        url = f"{self.addresses.coordinator}/v1/apps/{app}/versions"
+        url = f"{self.addresses.coordinator}{app_path(app)}/versions"
         if number is not None:
             return await self.request("GET", f"{url}/{number}")
         return (await self.request("GET", url))["versions"]
 
     async def past(self, app: str) -> Any:
         """How far the past of an app is folded."""
-        return await self.request("GET", f"{self.addresses.coordinator}/v1/apps/{app}/past")
+        return await self.request("GET", f"{self.addresses.coordinator}{app_path(app)}/past")
 
     async def restore(self, app: str, wanted: Mapping[str, Any]) -> Any:
         """Goes on with the state of a revision, or of a time."""
-        url = f"{self.addresses.coordinator}/v1/apps/{app}/restore"
+        url = f"{self.addresses.coordinator}{app_path(app)}/restore"
         return await self.request("POST", url, json_body=dict(wanted))
 
     async def call_off(self, app: str) -> Any:
         """Calls the past of an app off."""
-        return await self.request("DELETE", f"{self.addresses.coordinator}/v1/apps/{app}/past")
+        return await self.request("DELETE", f"{self.addresses.coordinator}{app_path(app)}/past")
 
     async def replicas(
         self,
@@ -155,7 +156,7 @@ class Client:
         idempotency_key: str | None = None,
     ) -> Any:
         """Sends one body of events to a stream; returns when it is durable."""
-        url = f"{self.addresses.receiver}/v1/apps/{app}/streams/{stream}/events"
+        url = f"{self.addresses.receiver}{stream_path(app, stream)}/events"
         headers = {"Content-Type": content_type}
         if idempotency_key:
             headers["Idempotency-Key"] = idempotency_key
@@ -166,7 +167,7 @@ class Client:
         headers = {"Content-Type": "application/x-ndjson"}
         if idempotency_key:
             headers["Idempotency-Key"] = idempotency_key
-        url = f"{self.addresses.receiver}/v1/apps/{app}/events"
+        url = f"{self.addresses.receiver}{app_path(app)}/events"
         return await self.request("POST", url, body=body, headers=headers)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from lockstep.cli.refusals import RefusedError, detail
+from lockstep.events.paths import stream_path
 from lockstep.simulating import Columns, Found, Send, Sent, SimulationError
 from lockstep.simulating.feeds import Event, Fetch
 from lockstep.simulating.setups import DatabaseRows
@@ -37,7 +38,7 @@ def sending(app: str, post: Post) -> Send:
     """Each event is a chunk of its own, so one that does not fit is refused alone."""
 
     async def send(stream: str, events: Sequence[Event], key: str) -> Sent:
-        path = f"/v1/apps/{quote(app, safe='')}/streams/{quote(stream, safe='')}/events"
+        path = f"{stream_path(app, stream)}/events"
         body = "\n".join(json.dumps(one) for one in events).encode()
         try:
             answer = await post(path, body, {"Content-Type": NDJSON, "Idempotency-Key": key})

@@ -234,8 +234,11 @@ async def running_processes(
     """The suite in processes, ready within the block; stopped in good order after it.
 
     Servers whose URL the environment or `overrides` give are used. `ports` fixes the doors of
-    nodes. `later`: further processors, which are not started yet.
+    nodes; PortTakenError where one is taken, before anything is started. `later`: further
+    processors, which are not started yet.
     """
+    for node, port in (ports or {}).items():
+        check_port(node, THIS_MACHINE.host, port)
     overrides = {**archived_in(directory), **_archive_of_environment(), **(overrides or {})}
     told = {**os.environ, **overrides}
     given = {name for name, key in GIVEN_BY.items() if key in told or f"{key}_FILE" in told}

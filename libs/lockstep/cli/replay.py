@@ -326,7 +326,8 @@ async def _send_rows(
     total: Replayed,
 ) -> None:
     """Until the receiver has said of each row what it makes of it. Rows that it refuses as a whole,
-    as it does not name more than so many, go again in halves. `size`: what the key says of them."""
+    as it does not name more than so many or takes no body so large, go again in halves. `size`:
+    what the key says of them."""
     try:
         answer = await send_retrying(lambda: send(rows, start, size))
     except RefusedError as error:
@@ -346,6 +347,8 @@ def _refused_rows(error: RefusedError, sent: int) -> Sequence[Mapping[str, Any]]
     itself where it is not about rows."""
     if error.refused_rows:
         return error.refused_rows
+    if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return [{"line": 1, "errors": [{"message": error.message}]}] if sent == 1 else None
     found = error.problem.get("errors")
     if error.status != HTTPStatus.BAD_REQUEST or not found or not isinstance(found, list):
         raise error

@@ -14,6 +14,7 @@ import msgspec
 from lockstep.client.limits import Limits
 from lockstep.client.receipts import Receipt
 from lockstep.events import Fault, LockstepError
+from lockstep.events.paths import app_path, stream_path
 
 NDJSON = "application/x-ndjson"
 JSON = "application/json"
@@ -44,11 +45,10 @@ class Batch:
     items: Sequence[Item]
     key: str
 
-    @property
-    def path(self) -> str:
-        """Below /v1/apps/{app}."""
+    def path(self, app: str) -> str:
+        """Where an app takes it."""
         stream = self.items[0].chunk_of
-        return "events" if stream is None else f"streams/{stream}/events"
+        return f"{app_path(app) if stream is None else stream_path(app, stream)}/events"
 
     @property
     def content_type(self) -> str:

@@ -36,9 +36,9 @@ class Poster:
 
     async def post(self, url: str, batch: Batch) -> Answer:
         """Errors: UnavailableError (again, with the same key), NotAcceptedError."""
-        address = f"{url}/v1/apps/{self._app}/{batch.path}"
         headers = {"Content-Type": batch.content_type, "Idempotency-Key": batch.key}
         try:
+            address = f"{url}{batch.path(self._app)}"
             async with self._session.post(address, data=batch.body, headers=headers) as response:
                 payload = await response.read()
                 status, said = response.status, response.headers

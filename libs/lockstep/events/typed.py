@@ -8,12 +8,17 @@ that a module makes when it is imported are made before anybody can use them.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+
+_ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
+"""What JSON writes in another way."""
 
 _known: dict[Any, Any] = {}
 _finding_out = Lock()
@@ -37,6 +42,12 @@ def converted(value: Any, kind: type[T], *, strict: bool = True) -> T:
     texts may stand for numbers."""
     _decoder(msgspec.json.Decoder, kind)
     return msgspec.convert(value, kind, strict=strict)
+
+
+def can_name_fields(names: Iterable[str]) -> bool:
+    """Whether fields of a struct may be called so in JSON: msgspec wants names that JSON writes as
+    they are."""
+    return not any(_ESCAPED.search(name) for name in names)
 
 
 def _decoder(make: Any, kind: Any) -> Any:

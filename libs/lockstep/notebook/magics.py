@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
@@ -15,6 +14,7 @@ from IPython.display import display
 from lockstep.cli.addresses import Addresses, find_addresses
 from lockstep.cli.caller import Caller
 from lockstep.events import LockstepError
+from lockstep.events.paths import app_path, stream_path
 from lockstep.notebook.errors import CellError
 from lockstep.notebook.events import events_of
 from lockstep.notebook.shown import Shown, shown_outcome
@@ -118,7 +118,7 @@ def _suite() -> Addresses:
 
 
 def _queried(suite: Caller, app: str, query: str) -> Shown:
-    url = f"{suite.addresses.presenter}/v1/apps/{quote(app, safe='')}/query"
+    url = f"{suite.addresses.presenter}{app_path(app)}/query"
     answer = suite.request("POST", url, json_body={"query": query, "details": True})
     found = Shown()
     if "changed" in answer:
@@ -131,7 +131,7 @@ def _queried(suite: Caller, app: str, query: str) -> Shown:
 
 def _sent(suite: Caller, app: str, stream: str, events: Any) -> Shown:
     body = events.encode() if isinstance(events, str) else _encoded(events)
-    path = f"/v1/apps/{quote(app, safe='')}/streams/{quote(stream, safe='')}/events"
+    path = f"{stream_path(app, stream)}/events"
     url = suite.addresses.receiver + path
     answer = suite.request("POST", url, body=body, headers={"Content-Type": "application/json"})
     found = Shown()

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from lockstep.bus import ingress_subject, presenter_subject
 from lockstep.bus.subjects import escaped
 from lockstep.events import AttributeType, StreamSchema
+from lockstep.events.paths import stream_path
 from lockstep.plan import AppPlan
 
 Json = Mapping[str, Any]
@@ -162,7 +163,7 @@ class _Document:
         self._add("send", "give", f"{key}-topic", subject, "nats", [row, "skipped"])
 
     def _path(self, schema: StreamSchema) -> str:
-        return f"/v1/apps/{quote(self._app, safe='')}/streams/{quote(schema.name, safe='')}"
+        return stream_path(self._app, schema.name)
 
     def _add(
         self,

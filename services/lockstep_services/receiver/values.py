@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from lockstep.events import AttributeType, StreamSchema
+from lockstep.events.typed import can_name_fields
 from lockstep.frame.bodies import UNREADABLE
 
 TIMESTAMP_FIELD: Final = "_timestamp"
@@ -37,6 +38,8 @@ _JSON_TYPES: Final[Mapping[AttributeType, Any]] = {
     AttributeType.BOOL: bool,
     AttributeType.OBJECT: Any,
 }
+_NEVER = Annotated[int, msgspec.Meta(gt=0, lt=0)]
+"""The type of nothing."""
 _RANGES: Final = {AttributeType.INT: 2**31, AttributeType.LONG: 2**63}
 FLOAT_MAX: Final = 3.4028234663852886e38
 """The largest value of type float. JSON has no infinity."""
@@ -175,11 +178,14 @@ class EventReader:
 def event_struct(
     schema: StreamSchema, *, fills_missing: bool = False, forbids: bool = False
 ) -> type[msgspec.Struct]:
-    """The typed struct of the schema's events: fields f0, f1, …, ts and id.
+    """The typed struct of the schema's events: fields f0, f1, …, ts and id. Where attributes have
+    names that no field can have, one that nothing fits.
 
     `fills_missing`: an attribute that is missing is null. Then an event within `event` is refused,
     as it would be one of nothing but nulls. `forbids`: so is one with names that nobody knows.
     """
+    if not can_name_fields(schema.names):
+        return msgspec.defstruct("Never", [("never", _NEVER)])  # the slow path looks at each
     default: tuple[None, ...] = (None,) if fills_missing else ()
     fields: list[Any] = [
         (f"f{i}", _JSON_TYPES[kind] | None if kind != "object" else Any, *default)
@@ -193,7 +199,7 @@ def event_struct(
         fields.append(("wrapped", None, None))
         rename["wrapped"] = WRAPPER
     return msgspec.defstruct(
-        schema.name, fields, rename=rename, gc=False, forbid_unknown_fields=forbids
+        "Event", fields, rename=rename, gc=False, forbid_unknown_fields=forbids
     )
 
 
@@ -207,7 +213,7 @@ def wrapper_struct(
     fields: list[Any] = [(WRAPPER, event), ("ts", Any, msgspec.UNSET), ("id", Any, msgspec.UNSET)]
     rename = {"ts": TIMESTAMP_FIELD, "id": ID_FIELD}
     return msgspec.defstruct(
-        f"{schema.name}Wrapper", fields, rename=rename, gc=False, forbid_unknown_fields=forbids
+        "Wrapper", fields, rename=rename, gc=False, forbid_unknown_fields=forbids
     )
 
 

@@ -60,7 +60,8 @@ def test_refused(text: str) -> None:
 
 
 def python_blocks() -> list[str]:
-    """The pages' Python, in order: a test, a function, a window, a sink."""
+    """The pages' Python, in order: a test, a function, a window, an aggregator, a stream function,
+    a sink."""
     return [text for _, text in blocks("python")]
 
 
@@ -80,25 +81,49 @@ with VirtualApp.restore(app_text, snapshot) as app:
     for amount in (99.0, 100.0):
         app.send("S", ["bob", amount])
     print([event.data for event in app.stream("O")])
+
+app_text = (
+    "define stream S (who string, amount double, note string);"
+    "from S#window.lengthBatch(2) select who, loyalty:above(amount, 9.5) as n group by who "
+    "insert into Batches;"
+    "from S#window.length(2) select loyalty:above(amount, 9.5) as n insert into Last;"
+    "from S#loyalty:words(note) select who, word insert into Words;"
+)
+for executor in ("reference", "columnar"):
+    with VirtualApp(app_text, executor=executor) as app:
+        for amount, note in ((10.0, "good day"), (25.0, None), (None, "x")):
+            app.send("S", ["ann", amount, note])
+        snapshot = app.snapshot()
+    with VirtualApp.restore(app_text, snapshot, executor=executor) as app:
+        app.send("S", ["bob", 99.0, "a b"])
+        app.send("S", ["bob", 9.0, ""])
+        for stream in ("Batches", "Last", "Words"):
+            print([event.data for event in app.stream(stream)])
 """
+SHOWN = [
+    "[('bob', 9)]",
+    *(2 * ["[('ann', 0), ('bob', 1)]", "[(1,), (1,)]", "[('bob', 'a'), ('bob', 'b')]"]),
+]
 
 
 @pytest.mark.processes
 def test_extensions_work_exactly_as_shown(tmp_path: Path) -> None:
-    """Both modules, found by entry points as the page declares them, in a process of its own."""
-    function, window = python_blocks()[1:3]
+    """All modules, found by entry points as the page declares them, in a process of its own."""
+    function, *others = python_blocks()[1:5]
     assert len(function.strip().splitlines()) <= 15
     (tmp_path / "loyalty.py").write_text(function)
-    (tmp_path / "sampling.py").write_text(window)
+    names = ("sampling", "above", "words")
+    for name, text in zip(names, others, strict=True):
+        (tmp_path / f"{name}.py").write_text(text)
     (_, declared), *_ = blocks("toml")
     entry_points = declared.replace('project.entry-points."lockstep.extensions"', GROUP)
     info = tmp_path / "loyalty-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: loyalty\nVersion: 1.0\n")
-    lines = entry_points.replace('"', "") + "sampling = sampling\n"
+    lines = entry_points.replace('"', "") + "".join(f"{name} = {name}\n" for name in names)
     (info / "entry_points.txt").write_text(lines)
     done = run_python(USE_EXTENSIONS, tmp_path)
-    assert done.stdout.strip() == "[('bob', 9)]", done.stderr[-2000:]
+    assert done.stdout.splitlines() == SHOWN, done.stderr[-2000:]
 
 
 GROUP = "lockstep.extensions"

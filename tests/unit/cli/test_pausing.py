@@ -7,6 +7,7 @@ import asyncio
 from typer.testing import CliRunner
 
 from lockstep.cli.command import app as command
+from lockstep.cli.commands.connectors import paused_said
 from lockstep.telemetry import LogTail
 from tests.unit.services.suite import CLUSTER, bearer, running_with
 
@@ -56,10 +57,16 @@ async def test_pausing_by_command() -> None:
         assert "has no source or sink 'Nowhere'" in await run(
             "resume", "Hot", "Nowhere", fails=True
         )
-        assert "paused of Hot: nothing\n" in await run("resume", "Hot", "In", "Out.0.log")
+        assert "still paused of Hot: nothing\n" in await run("resume", "Hot", "In", "Out.0.log")
         await become("running", "running")
         status, answer = await doors.ask(bearer(CLUSTER), "POST", "/hot", {"event": {"n": 1}})
         assert status == 200, answer
         _, audit = await doors.ask(bearer(CLUSTER), "GET", "/v1/audit?app=Hot")
         done = [one["path"] for one in audit["entries"] if "connectors" in one["path"]]
         assert "/v1/apps/Hot/connectors/Out/pause" in done
+
+
+def test_what_is_said_of_an_app_that_has_nothing_to_pause() -> None:
+    """A pause that did nothing does not read like a resume that did its work."""
+    assert paused_said("Hot", "pause", []).startswith("Hot has no sources or sinks to pause")
+    assert paused_said("Hot", "resume", []) == "still paused of Hot: nothing"

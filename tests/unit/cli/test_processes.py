@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from lockstep.cli import processes
 from lockstep.cli.commands import run
 from lockstep.cli.processes import (
     PortTakenError,
@@ -137,11 +138,12 @@ async def test_its_own_answer_is_believed(
 
 @pytest.mark.processes
 async def test_a_suite_whose_port_is_taken_stops_what_it_has_started(
-    tmp_path: Path, taken: int
+    tmp_path: Path, taken: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing goes on, and no addresses are left."""
+    """Nothing goes on, and no addresses are left: somebody took it meanwhile."""
     plan = [(service, service) for service in ("coordinator", "presenter", "receiver")]
-    ports = {"receiver": taken}
+    ports = {"coordinator": free_port(), "presenter": free_port()}
+    monkeypatch.setattr(processes, "free_port", lambda: taken)  # that of the receiver
     with pytest.raises(PortTakenError, match=f"port {taken} of the receiver"):
         async with running_processes(tmp_path, plan=plan, overrides=ELSEWHERE, ports=ports):
             pytest.fail("it came up")
@@ -152,6 +154,16 @@ async def test_a_suite_whose_port_is_taken_stops_what_it_has_started(
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.read_text()), signal.SIGCONT)
     assert not (tmp_path / "addresses.json").exists()
+
+
+async def test_a_suite_looks_at_its_ports_before_it_starts_anything(
+    tmp_path: Path, taken: int
+) -> None:
+    """No servers either."""
+    with pytest.raises(PortTakenError, match=f"port {taken} of the receiver"):
+        async with running_processes(tmp_path, ports={"receiver": taken}):
+            pytest.fail("it came up")
+    assert not list(tmp_path.iterdir())
 
 
 async def test_a_run_ends_before_it_starts_anything_where_the_consoles_port_is_taken(

@@ -41,6 +41,7 @@ class Suite(BaseHTTPRequestHandler):
     taken: ClassVar[list[tuple[Any, ...]]]
     keys: ClassVar[set[str]]
     max_refused: ClassVar[int]
+    max_body_bytes: ClassVar[int]
     bodies_left: ClassVar[int]
     """Then the sender has no right to send any more."""
 
@@ -55,6 +56,9 @@ class Suite(BaseHTTPRequestHandler):
             self._say(problem_response(HTTPStatus.FORBIDDEN, "you may not send"))
             return
         type(self).bodies_left -= 1
+        if len(body) > self.max_body_bytes:
+            self._say(problem_response(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "it is too large"))
+            return
         try:
             decoded = decode_text(
                 media_type(self.headers["Content-Type"]), body, EventReader(SCHEMA),
@@ -89,7 +93,7 @@ def suite() -> Iterator[type[Suite]]:
 
     class Fresh(Suite):
         taken, keys = [], set()
-        max_refused, bodies_left = MAX_REFUSED_LINES, 100
+        max_refused, bodies_left, max_body_bytes = MAX_REFUSED_LINES, 100, 1_000_000
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Fresh)
     Fresh.doors = ("--url", f"http://127.0.0.1:{server.server_port}")
@@ -148,6 +152,20 @@ def test_more_rows_are_refused_than_a_receiver_names(
     assert (total["accepted"], total["refused"], total["left"]) == (1_000, many, 0)
     assert total["reasons"][0].startswith("row 1: n: ")
     assert [n for n, _ in suite.taken] == list(range(1_000))
+
+
+def test_rows_too_large_together_go_in_halves(
+    lockstep: Lockstep, suite: type[Suite], tmp_path: Path
+) -> None:
+    """One that is too large alone is refused alone."""
+    suite.max_body_bytes = 100
+    file = _file(tmp_path, f"n,x,more\n1,1,\n2,1,{'z' * 100}\n3,1,\n4,1,\n")
+    for there in ("", ", 3 were there already"):
+        said = _replay(lockstep, suite, file)
+        assert said.exit_code == 2, said.output
+        assert said.stdout.splitlines()[-1] == f"accepted 3 refused 1{there}"
+        assert said.stderr == "refused row 2: it is too large\n"
+    assert [n for n, _ in suite.taken] == [1, 3, 4]
 
 
 def test_a_refused_row_is_named_as_the_file_has_it(

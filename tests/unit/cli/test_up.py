@@ -145,6 +145,21 @@ def test_why_it_did_not_come_up_is_told(lockstep: Lockstep, tmp_path: Path) -> N
     assert find_addresses(tmp_path).receiver == "http://a"
 
 
+@pytest.mark.parametrize("kept", [b"", b"garbage", b"\xff", b"-1", b"0", b"9" * 30])
+def test_a_file_that_names_no_process_is_of_no_suite(
+    lockstep: Lockstep, tmp_path: Path, kept: bytes
+) -> None:
+    """It is removed, and said to be where it is no number."""
+    path = tmp_path / up.PID_FILE
+    path.write_bytes(kept)
+    told = lockstep("--directory", tmp_path, "down")
+    assert told.exit_code == 0, told.output
+    assert told.stdout.startswith("no suite is running in")
+    removed = f"{path} holds no process id: it is removed\n"
+    assert told.stderr == ("" if kept.removeprefix(b"-").isdigit() else removed)
+    assert not path.exists()
+
+
 def test_a_taken_port_is_the_users_to_mend(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

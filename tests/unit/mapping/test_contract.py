@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from pkgutil import resolve_name
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from google.protobuf import struct_pb2
 
@@ -92,6 +94,21 @@ def test_an_expression_of_too_many_steps_refuses_its_message(kind: str) -> None:
     columns = columns_reader(mapping, mapper)
     assert columns is not None
     assert columns.read(body.encode(), {}) is None
+
+
+def test_a_cloud_event_with_a_name_that_json_escapes() -> None:
+    """The reader of columns finds what the mapper does."""
+    schema = StreamSchema("S", (Attribute('w"\\', AttributeType.INT),))
+    mapping = annotation("cloudevents")
+    mapper = source_mapper(schema, mapping)
+    columns = columns_reader(mapping, mapper)
+    event = {"specversion": "1.0", "id": "1", "source": "s", "type": "t", "data": {'w"\\': 7}}
+    body = json.dumps([event, event]).encode()
+    assert rows(mapper.read(body, 1)) == [[(7,), (7,)]]
+    assert columns is not None
+    found = columns.read(body, {})
+    assert found is not None
+    assert pa.array(found.values[0]).to_pylist() == [7, 7]
 
 
 def test_a_number_that_json_has_not_refuses_its_message() -> None:

@@ -9,6 +9,7 @@ import typer
 from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.output import SHOWN_VERSION, console, counted, print_json, print_table, show
+from lockstep.events.paths import app_path
 
 
 def undeploy(
@@ -23,7 +24,7 @@ def undeploy(
 
     with asking(context) as suite:
         query = "?purge=true" if purge else ""
-        url = f"{suite.addresses.coordinator}/v1/apps/{app}{query}"
+        url = f"{suite.addresses.coordinator}{app_path(app)}{query}"
         answer = suite.request("DELETE", url)
     if as_json:
         print_json(answer or {"app": app})
@@ -53,7 +54,7 @@ def asyncapi(context: typer.Context, app: AppName) -> None:
     """Print what an app takes and gives, and where, as an AsyncAPI 3.0 document."""
 
     with asking(context) as suite:
-        url = f"{suite.addresses.coordinator}/v1/apps/{app}/asyncapi.json"
+        url = f"{suite.addresses.coordinator}{app_path(app)}/asyncapi.json"
         print_json(suite.request("GET", url))
 
 
@@ -70,7 +71,7 @@ def query(
     a table."""
 
     with asking(context) as suite:
-        url = f"{suite.addresses.presenter}/v1/apps/{app}/query"
+        url = f"{suite.addresses.presenter}{app_path(app)}/query"
         headers = {} if request_id is None else {"Idempotency-Key": request_id}
         body = {"query": text, "details": True}
         answer = suite.request("POST", url, json_body=body, headers=headers)

@@ -30,6 +30,7 @@ from lockstep.cli.output import (
 from lockstep.cli.suite import archive_folder
 from lockstep.cli.waiting import calling_off, progress
 from lockstep.embedded import prepare_spark_environment
+from lockstep.events.paths import app_path
 from lockstep.settings import load_settings
 
 PRINTED_ROWS: Final = 1_000
@@ -72,7 +73,7 @@ def list_tables(
 def status(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
     """Show how far the archive of an app is behind its logs, and what troubles it."""
     with asking(context) as suite:
-        answer = suite.request("GET", f"{suite.addresses.coordinator}/v1/apps/{app}/status")
+        answer = suite.request("GET", f"{suite.addresses.coordinator}{app_path(app)}/status")
     sinks = [one for one in answer["sinks"] if one["sink"].startswith("archive.")]
     found = [{**one, "behind": max(0, one["log_end"] - one["sequence"])} for one in sinks]
     show(found, STATUS, as_json=as_json, title=f"archive of {app}", folded=("trouble",))
@@ -136,7 +137,7 @@ def erase(
     its pasts and the results of back-tests. Other streams, and results of scripts (_batch), are not
     looked through."""
     with asking(context) as suite:
-        url = f"{suite.addresses.coordinator}/v1/apps/{app}/archive/erase"
+        url = f"{suite.addresses.coordinator}{app_path(app)}/archive/erase"
         answer = suite.request("POST", url, json_body={"stream": stream, "where": where})
     if as_json:
         print_json(answer)

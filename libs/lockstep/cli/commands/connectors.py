@@ -12,6 +12,7 @@ from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.output import console, print_json, show
 from lockstep.cli.times import shown_ms
+from lockstep.events.paths import app_path
 
 COLUMNS: Final = ("element", "type", "state", "since", "per s", "last error", "reason", "nodes")
 Elements = Annotated[
@@ -23,7 +24,7 @@ Elements = Annotated[
 def connectors(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
     """Show how the sources and sinks of an app are doing: paused, retrying since when and why."""
     with asking(context) as suite:
-        answer = suite.request("GET", f"{suite.addresses.coordinator}/v1/apps/{app}/connectors")
+        answer = suite.request("GET", f"{suite.addresses.coordinator}{app_path(app)}/connectors")
     if as_json:
         print_json(answer)
     else:
@@ -85,10 +86,17 @@ def _change(
     answer: Any = {}
     with asking(context) as suite:
         for place in places:
-            url = f"{suite.addresses.coordinator}/v1/apps/{app}/connectors{place}/{verb}"
+            url = f"{suite.addresses.coordinator}{app_path(app)}/connectors{place}/{verb}"
             answer = suite.request("POST", url, json_body=body)
     if as_json:
         print_json(answer)
         return
-    paused = ", ".join(answer["paused"]) or "nothing"
-    console.print(f"paused of {app}: {paused}", markup=False, soft_wrap=True)
+    console.print(paused_said(app, verb, answer["paused"]), markup=False, soft_wrap=True)
+
+
+def paused_said(app: str, verb: str, paused: Sequence[str]) -> str:
+    """What is paused now, whoever has paused it."""
+    if verb == "pause" and not paused:
+        return f"{app} has no sources or sinks to pause; its HTTP and bus doors stay open"
+    still = "still paused" if verb == "resume" else "paused"
+    return f"{still} of {app}: {', '.join(paused) or 'nothing'}"

@@ -14,6 +14,7 @@ from lockstep.cli.commands.asking import asking
 from lockstep.cli.commands.options import AppName, AsJson, StreamName
 from lockstep.cli.output import Exit, console, counted, errors, print_json
 from lockstep.cli.refusals import detail
+from lockstep.events.paths import stream_path
 
 
 def send(
@@ -38,7 +39,7 @@ def send(
     if event_id:
         headers["Idempotency-Key"] = event_id
     with asking(context) as suite:
-        url = f"{suite.addresses.receiver}/v1/apps/{app}/streams/{stream}/events"
+        url = f"{suite.addresses.receiver}{stream_path(app, stream)}/events"
         answer = suite.request("POST", url, body=body, headers=headers)
         accepted = counted(answer["accepted"], "event")
     if as_json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 import typer
 
@@ -13,6 +12,7 @@ from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.output import console, print_json, show
 from lockstep.cli.times import TimeError, shown_ms, since_ms
 from lockstep.clock import SystemClock
+from lockstep.events.paths import app_path
 
 POINTS: Final = 60
 """A character each."""
@@ -54,7 +54,7 @@ def figures(
     whom."""
     with asking(context) as suite:
         span = _span(since, until)
-        base = f"{suite.addresses.coordinator}/v1/apps/{quote(app, safe='')}"
+        base = f"{suite.addresses.coordinator}{app_path(app)}"
         found = suite.request("GET", f"{base}/figures", params={**span, "points": str(points)})
         taken = suite.request("GET", f"{base}/failovers", params=span)
     if as_json:

@@ -19,6 +19,7 @@ from lockstep.cli.times import parsed_ms, shown_ms
 from lockstep.clock import SystemClock
 from lockstep.control import PAST_DONE, PAST_FAILED, PAST_NONE
 from lockstep.events import LockstepError
+from lockstep.events.paths import app_path
 
 POLL_MS: Final = 250
 SAY_EVERY_MS: Final = 2_000
@@ -74,7 +75,7 @@ def deploy_with_past(
 ) -> Any:
     """Deploys it, says how far the past is, and ends when the app goes on with it. Ctrl-C calls it
     off. Exit code 1 when the past cannot be folded: then what was there before goes on. With
-    `parallel` it begins in one unit, and is cut, with its state, when it has begun."""
+    `parallel` it begins in one unit, and is cut, with what fits of its state, when it has begun."""
     cut = parallel is not None and parallel > 1
     if cut and not wait:
         raise typer.BadParameter("with --from it needs --wait", param_hint="--parallel")
@@ -107,14 +108,16 @@ def deploy_with_past(
     if past is not None and not as_json:
         _say_done(answer, past)
         if cut:
-            console.print(f"it is cut into {parallel} partitions, with that state", markup=False)
+            app = answer["app"]
+            what = f"it is cut into {parallel} partitions; `lockstep status {app}` names what of "
+            console.print(f"{what}that state begins empty", markup=False, soft_wrap=True)
     return answer | {"progress": past}
 
 
 def cancel(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
     """Call off a deployment, or a restore to a time, that still folds its past."""
     with asking(context) as suite:
-        url = f"{suite.addresses.coordinator}/v1/apps/{app}/past"
+        url = f"{suite.addresses.coordinator}{app_path(app)}/past"
         answer = suite.request("DELETE", url)
     if as_json:
         print_json(answer)

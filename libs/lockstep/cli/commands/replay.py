@@ -6,7 +6,6 @@ from dataclasses import asdict
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -19,6 +18,7 @@ from lockstep.cli.output import Exit, console, errors, print_json, reported
 from lockstep.cli.refusals import RefusedError
 from lockstep.cli.replay import Replayed, ReplayFile, replay_file
 from lockstep.events import LockstepError, UnavailableError
+from lockstep.events.paths import app_path
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.simulating import Columns
 from lockstep.simulating.streams import columns_of
@@ -101,7 +101,7 @@ def _say(total: Replayed, as_json: bool) -> None:
 
 async def _columns(client: Client, app: str, stream: str) -> Columns:
     """The stream's attributes; none where they cannot be known, as only the receiver is needed."""
-    url = f"{client.addresses.coordinator}/v1/apps/{quote(app, safe='')}"
+    url = f"{client.addresses.coordinator}{app_path(app)}"
     try:
         text: str = (await client.request("GET", url))["text"]
         streams = columns_of(text)

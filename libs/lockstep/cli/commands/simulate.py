@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -20,6 +19,7 @@ from lockstep.cli.feeding import fetching, sending, stream_of
 from lockstep.cli.log_lines import harmless
 from lockstep.cli.output import Exit, console, counted, errors, print_json, reported
 from lockstep.clock import Randomness, SeededRandomness, SystemClock, SystemRandomness
+from lockstep.events.paths import app_path
 from lockstep.simulating import (
     Bounds,
     DatabaseRows,
@@ -37,6 +37,14 @@ from lockstep.simulating.values import duration_ms
 
 BOUNDS: Final = Bounds(max_feeds=100, max_rate_per_s=1_000_000, max_rows=1_000_000)
 SHOWN_EVERY_MS: Final = 200
+OPTIONS: Final = {
+    "random, csv or database": "--random, --csv, or --datasource with --table or --select",
+    "table or select": "--table or --select",
+    "time_column": "--time-column",
+    "limit_events": "--limit",
+    "for_ms": "--for",
+}
+"""What errors of a set-up name, and the options that say the same here."""
 
 
 def simulate(
@@ -90,7 +98,7 @@ def simulate(
                 limit_events=limit,
                 for_ms=None if lasting is None else duration_ms(lasting, "--for"),
             )  # fmt: skip
-            wanted = read_setup(Setup(feeds=[feed]).text(), BOUNDS)
+            wanted = _checked(feed)
         randomness = SystemRandomness() if seed is None else SeededRandomness(seed)
         figures = with_client(
             addresses_of(context),
@@ -103,6 +111,17 @@ def _named(stream: str | None) -> str:
     if not stream:
         raise SimulationError("names no stream", hint="--stream, or --setup with several feeds")
     return stream
+
+
+def _checked(feed: FeedSetup) -> Setup:
+    """The set-up of one feed; SimulationError names options, as nobody has written a set-up."""
+    try:
+        return read_setup(Setup(feeds=[feed]).text(), BOUNDS)
+    except SimulationError as error:
+        message, hint = error.message, error.hint
+        for word, option in OPTIONS.items():
+            message, hint = message.replace(word, option), hint and hint.replace(word, option)
+        raise SimulationError(message, where=error.where, hint=hint) from error
 
 
 def _text(path: Path) -> str:
@@ -126,9 +145,7 @@ async def _run(
     client: Client, app: str, setup: Setup, randomness: Randomness, *, quiet: bool
 ) -> list[Figures]:
     base = client.addresses
-    text = (await client.request("GET", f"{base.coordinator}/v1/apps/{quote(app, safe='')}"))[
-        "text"
-    ]
+    text = (await client.request("GET", f"{base.coordinator}{app_path(app)}"))["text"]
     streams = columns_of(text)
 
     async def post(path: str, body: bytes, headers: Mapping[str, str]) -> Any:

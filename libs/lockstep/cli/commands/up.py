@@ -16,7 +16,7 @@ import typer
 
 from lockstep.cli.addresses import ADDRESSES_FILE, suite_process
 from lockstep.cli.commands.options import Connection
-from lockstep.cli.output import Exit, console, fail
+from lockstep.cli.output import Exit, console, errors, fail
 from lockstep.cli.processes import (
     CONSOLE_PORT,
     PROCESSES_FILE,
@@ -126,14 +126,14 @@ def _pid(directory: Path) -> int | None:
     path = directory / PID_FILE
     if not path.exists():
         return None
-    pid = int(path.read_text())
     try:
-        os.kill(pid, 0)
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        pid = int(path.read_text())
+        if b"lockstep.cli.commands.up" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    except ValueError:
+        errors.print(f"{path} holds no process id: it is removed", markup=False, soft_wrap=True)
     except (ProcessLookupError, FileNotFoundError):
-        command = b""
-    if b"lockstep.cli.commands.up" in command:
-        return pid
+        pass
     path.unlink(missing_ok=True)
     return None
 

@@ -17,6 +17,7 @@ from lockstep.cli.output import SHOWN_VERSION, Exit, console, fail, print_json, 
 from lockstep.cli.output import errors as errors_out
 from lockstep.cli.refusals import RefusedError
 from lockstep.cli.times import parsed_ms, shown_ms
+from lockstep.events.paths import app_path
 
 ERROR_COLUMNS = ("number", "time", "stream", "reason", "payload", "origin", "position")
 REVISION_COLUMNS = ("revision", "taken", "version", "position", "size_bytes", "verified", "epoch")
@@ -62,7 +63,7 @@ def errors(
     given = {name: value for name, value in limits.items() if value is not None}
 
     with asking(context) as suite:
-        url = f"{suite.addresses.coordinator}/v1/apps/{app}/errors"
+        url = f"{suite.addresses.coordinator}{app_path(app)}/errors"
         if any(chosen):
             verb = "replay" if replay or replay_all else "purge"
             wanted = {"sequences": replay or purge} if replay or purge else {"first": after + 1}
@@ -149,7 +150,7 @@ def revisions(
 
     answer: Any = {"app": app, "deleted": delete}
     with asking(context) as suite:
-        url = f"{suite.addresses.coordinator}/v1/apps/{app}/revisions"
+        url = f"{suite.addresses.coordinator}{app_path(app)}/revisions"
         for one in delete or ():
             suite.request("DELETE", f"{url}/{quote(one, safe='')}")
         if not delete:
@@ -206,7 +207,7 @@ def restore(
         )  # fmt: skip
         return
     with asking(context) as suite:
-        url = f"{suite.addresses.coordinator}/v1/apps/{app}/restore"
+        url = f"{suite.addresses.coordinator}{app_path(app)}/restore"
         answer = suite.request("POST", url, json_body={"revision": revision})
     if as_json:
         print_json(answer)
@@ -221,7 +222,7 @@ def _command(
 ) -> None:
     """`hint` is for refusals that come without one."""
     with asking(context) as suite:
-        url = f"{suite.addresses.coordinator}/v1/apps/{app}/{name}"
+        url = f"{suite.addresses.coordinator}{app_path(app)}/{name}"
         try:
             answer = suite.request("POST", url, json_body={})
         except RefusedError as error:

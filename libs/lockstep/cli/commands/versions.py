@@ -6,7 +6,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 import typer
 
@@ -16,6 +15,7 @@ from lockstep.cli.commands.options import AppName, AsJson
 from lockstep.cli.log_lines import harmless
 from lockstep.cli.output import SHOWN_VERSION, Exit, console, fail, print_json, show
 from lockstep.cli.times import shown_ms
+from lockstep.events.paths import app_path
 
 COLUMNS: Final = ("number", "deployed", "by", "how", "version", "size_bytes", "runs")
 HOW: Final[Mapping[str, str]] = {
@@ -124,4 +124,4 @@ def _version(suite: Caller, app: str, number: int) -> Any:
 
 
 def _path(suite: Caller, app: str) -> str:
-    return f"{suite.addresses.coordinator}/v1/apps/{quote(app, safe='')}/versions"
+    return f"{suite.addresses.coordinator}{app_path(app)}/versions"

@@ -10,6 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lockstep.events.typed import can_name_fields
 from lockstep.mapping.cloudevents.envelope import SPECVERSION
 from lockstep.mapping.cloudevents.source import CloudEventsSource, carried
 from lockstep.mapping.columnar import (
@@ -45,7 +46,8 @@ class CloudEventsColumns(QuickReader):
         self._documents = Documents(
             source.columns, is_custom=self._is_custom, fails=source.fails, convert=lenient
         )
-        self._known = None if self._is_custom else _decoder(source)
+        is_plain = not self._is_custom and can_name_fields(one.path for one in source.columns)
+        self._known = _decoder(source) if is_plain else None
 
     def columns(self, payload: Any, properties: Properties) -> Columns:
         """See QuickReader."""

@@ -111,6 +111,18 @@ def test_missing_fields_and_torn_lines_too() -> None:
     assert COLUMNS.read(NDJSON, body_of(enough(), NDJSON) + b'{"a', None) is None
 
 
+@pytest.mark.parametrize("fills_missing", [True, False])
+def test_names_that_json_escapes_are_looked_at_event_by_event(fills_missing: bool) -> None:
+    """No typed decoder can have them."""
+    schema = StreamSchema("S", (Attribute('w"', AttributeType.DOUBLE),))
+    columns = ColumnReader(schema, fills_missing=fills_missing)
+    events = [{'w"': 1.5}] * (COLUMNS_MIN_BYTES // 10)
+    for several in (events, [{"event": one} for one in events]):
+        assert columns.read(NDJSON, body_of(several, NDJSON), None) is None
+        assert columns.read(JSON, body_of(several, JSON), None) is None
+        assert columns.taken(several, None) is None
+
+
 def test_small_bodies_stay_rows() -> None:
     """They can share a record."""
     assert COLUMNS.read(NDJSON, body_of([EVENT], NDJSON), None) is None

@@ -1,8 +1,11 @@
 """JSON values become events of the schema's types, or every bad field is named."""
 
+import json
+
 import pytest
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
+from lockstep_services.receiver.decode import JSON, NDJSON, MalformedBodyError, decode_text
 from lockstep_services.receiver.values import EventReader, FieldError, RawEvent
 
 T = AttributeType
@@ -28,8 +31,6 @@ def reader() -> EventReader:
 
 def test_both_paths_agree_on_a_good_event(reader: EventReader) -> None:
     """The typed decoder and the explaining one."""
-    import json
-
     expected = RawEvent(("x", 1.5, 3, 2**62, True, {"k": [1]}))
     assert reader.fast_object(json.dumps(GOOD).encode()) == expected
     assert reader.read(GOOD) == expected
@@ -76,6 +77,21 @@ def test_rows_by_order_and_the_event_envelope(reader: EventReader) -> None:
     found = reader.read([1, 2])
     assert isinstance(found, list)
     assert "expected 6 values" in found[0].message
+
+
+@pytest.mark.parametrize("name", ['w"<x>%/é', "back\\slash", "a\ttab"])
+def test_attributes_of_names_that_json_escapes(name: str) -> None:
+    """They are found by their names in an object, an array, lines, and within `event`."""
+    reader = EventReader(StreamSchema("S\0", (Attribute(name, T.DOUBLE), Attribute("b", T.INT))))
+    event = {name: 1.5, "b": 2}
+    expected = (RawEvent((1.5, 2)),)
+    for value, kind in ((event, JSON), ([event], JSON), (event, NDJSON), ({"event": event}, JSON)):
+        assert decode_text(kind, json.dumps(value).encode(), reader, max_refused=0).chunks == [
+            expected
+        ]
+    with pytest.raises(MalformedBodyError) as refused:
+        decode_text(JSON, json.dumps({"b": 2, "never": 1}).encode(), reader, max_refused=0)
+    assert [error.field for error in refused.value.errors] == [name]
 
 
 def test_time_and_id_are_taken_and_checked(reader: EventReader) -> None:
