@@ -22,7 +22,8 @@ RUN = "import sys; from lockstep_services.console.server import run; sys.exit(ru
 BUTTON = "document.querySelector('.login a.btn')"
 
 
-async def _listening(url: str) -> None:
+async def listening(url: str) -> None:
+    """Once it answers."""
     async with aiohttp.ClientSession() as session, asyncio.timeout(60):
         while True:
             with contextlib.suppress(aiohttp.ClientError):
@@ -61,7 +62,7 @@ async def test_a_person_signs_in_at_another_site_and_out_again(tmp_path: Path, p
                 sys.executable, "-c", RUN, env=environment
             )
             try:
-                await _listening(f"{own}/readyz")
+                await listening(f"{own}/readyz")
                 await page.open(f"{own}/login?to=/apps")
                 await page.until(f"{BUTTON}.innerText === 'Sign in with your organisation'")
                 await page.screenshot(tmp_path / "log-in.png")

@@ -115,10 +115,11 @@ class Line(Chart):
 
 
 class Times(Chart):
-    """Series over the events' own time."""
+    """Series over the events' own time, in UTC."""
 
     def _options(self, data: Any, look: Mapping[str, Any]) -> dict[str, Any]:
         return {
+            "useUTC": True,
             "grid": {"left": 8, "right": 16, "top": 32 if len(data) > 1 else 12, "bottom": 4,
                      "containLabel": True},
             "legend": {"show": len(data) > 1, "left": 0, "top": 0, "icon": "roundRect",

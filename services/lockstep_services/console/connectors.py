@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from lockstep.events.paths import app_path
 from lockstep_services.console import allowed, figures
 from lockstep_services.console.look import Cell, Table, attempt, confirmed
 from lockstep_services.console.shell import View
-from lockstep_services.console.suite import app_path
 
 COLUMNS: Final = ("Source or sink", "State", "Since (UTC)", "Per s", "Why", "Last error", "")
 KINDS: Final = {"running": "good", "paused": "warn", "retrying": "bad", "failed": "bad"}

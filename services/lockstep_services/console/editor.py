@@ -99,8 +99,9 @@ class Editor(Element, component="static/editor.js", esm={"nicegui-codemirror": s
         self.run_method("forget")
 
     async def format(self) -> None:
-        """Lays the text out."""
-        await self.put(await asyncio.to_thread(formatted, self.text))
+        """Lays the text out, unless somebody writes meanwhile. The browser tells of it then."""
+        text = await self.current()
+        self.run_method("setText", await asyncio.to_thread(formatted, text), text)
 
     def go_to(self, problem: Problem) -> None:
         """Puts the cursor there."""

@@ -9,18 +9,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from http import HTTPStatus
 from typing import Any, Final
 
+from lockstep.cli.refusals import RefusedError
 from lockstep.clock import Clock
 from lockstep.editing import known
 from lockstep.events import LockstepError
-from lockstep_services.console.suite import Suite, app_path
+from lockstep.events.paths import app_path
+from lockstep_services.console.suite import Suite, live_path
 from lockstep_services.console.widgets import Rows
 
 KEPT_ROWS: Final = 2_000
 SAMPLED_OVER: Final = 120.0
 """Rows a second; of faster streams not every row is shown."""
 AGAIN_MS: Final = 1_000
+Attributes = Sequence[Mapping[str, str]]
+"""Names and types, as the presenter tells them."""
 
 
 class Feeds:
@@ -39,7 +44,11 @@ class Feeds:
 
         self._tables: dict[tuple[str, str], Rows] = {}
         self._answers: dict[tuple[str, str], Rows] = {}
-        self.troubles: dict[str, str] = {}
+        self._troubles: dict[tuple[str, str], str] = {}
+        """Of an app and a query; of an app's digests with no query."""
+
+        self.is_refused = False
+        """Whether the person's token is taken no more."""
 
     def follow(self, app: str) -> None:
         """Digests of an app from now on."""
@@ -65,6 +74,10 @@ class Feeds:
         kept = {"stream": self._streams, "table": self._tables, "query": self._answers}[of]
         return kept.get((app, source))
 
+    def trouble(self, app: str, of: str, source: str) -> str:
+        """Why what there is may be old; empty when nothing is wrong."""
+        return self._troubles.get((app, source if of == "query" else ""), "")
+
     async def close(self) -> None:
         """Nothing is followed any more."""
         for task in self._tasks.values():
@@ -75,44 +88,47 @@ class Feeds:
     async def _follow(self, app: str) -> None:
         while True:
             try:
-                overview = await self._suite.show(f"/v1/live/{app}")
-                names = {
-                    kind: {one["name"]: _names(one) for one in overview[kind]}
+                overview = await self._suite.show(live_path(app))
+                attributes = {
+                    kind: {one["name"]: one["attributes"] for one in overview[kind]}
                     for kind in ("streams", "tables")
                 }
                 async with aclosing(self._suite.digests(app)) as digests:
                     async for digest in digests:
                         if digest["edition"] != overview["edition"]:
                             break  # upgraded in between: the names are those of other rows
-                        self.troubles.pop(app, None)
-                        self._take(app, digest, names)
+                        self._troubles.pop((app, ""), None)
+                        self._take(app, digest, attributes)
             except LockstepError as error:
-                self.troubles[app] = str(error)
+                self._failed(app, "", error)
             await self._clock.sleep_ms(AGAIN_MS)
 
     def _take(
-        self, app: str, digest: Mapping[str, Any], names: Mapping[str, Mapping[str, Sequence[str]]]
+        self, app: str, digest: Mapping[str, Any], known: Mapping[str, Mapping[str, Attributes]]
     ) -> None:
         for name, one in digest["streams"].items():
-            self._append(app, name, one, names["streams"].get(name, ()))
+            self._append(app, name, one, known["streams"].get(name, ()))
         for name, one in digest["tables"].items():
-            known = names["tables"].get(name, ())
+            attributes = known["tables"].get(name, ())
+            rows = [_exact(row, attributes) for row in one["rows"]]
             # A presenter of the release before tells no reason.
             missing = one.get("missing") or ""
-            self._tables[app, name] = Rows(known, one["rows"], (), 0.0, one["count"], missing)
+            names = _names(attributes)
+            self._tables[app, name] = Rows(names, rows, (), 0.0, one["count"], missing)
 
-    def _append(self, app: str, name: str, one: Mapping[str, Any], names: Sequence[str]) -> None:
+    def _append(self, app: str, name: str, one: Mapping[str, Any], attributes: Attributes) -> None:
         """Rows of a stream behind those that are here: who connects again gets the last ones again.
 
         It begins anew with other attributes, as after an upgrade, and with rows from before the
         last one: then the log is another one, or a presenter is still reading it.
         """
         key, came = (app, name), [(_identity(row[0]), row) for row in one["rows"]]
+        names = _names(attributes)
         before, last = self._streams.get(key), self._last.get(key, ())
         if before is None or before.names != names or (came and came[-1][0] < last):
             before, last = Rows(names, [], []), ()
         fresh = [row for identity, row in came if identity > last]
-        rows = [*before.rows, *(row[2:] for row in fresh)][-KEPT_ROWS:]
+        rows = [*before.rows, *(_exact(row[2:], attributes) for row in fresh)][-KEPT_ROWS:]
         times = [*before.times, *(row[1] for row in fresh)][-KEPT_ROWS:]
         self._streams[key] = Rows(names, rows, times, one["rate"], one["total"])
         self._last[key] = came[-1][0] if came else last
@@ -123,12 +139,17 @@ class Feeds:
                 found = await self._suite.query(app, query)
                 columns = [one["name"] for one in found["details"]]
                 self._answers[app, query] = Rows(columns, found["records"])
-                self.troubles.pop(query, None)
+                self._troubles.pop((app, query), None)
             except LockstepError as error:
-                self.troubles[query] = str(error)
+                self._failed(app, query, error)
             if not self._refresh_ms:
                 return
             await self._clock.sleep_ms(self._refresh_ms)
+
+    def _failed(self, app: str, query: str, error: LockstepError) -> None:
+        self._troubles[app, query] = str(error)
+        if isinstance(error, RefusedError) and error.status == HTTPStatus.UNAUTHORIZED:
+            self.is_refused = True
 
 
 def _identity(text: str) -> tuple[int, ...]:
@@ -136,15 +157,23 @@ def _identity(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
 
-def _names(one: Mapping[str, Any]) -> Sequence[str]:
-    return [each["name"] for each in one["attributes"]]
+def _names(attributes: Attributes) -> Sequence[str]:
+    return [one["name"] for one in attributes]
+
+
+def _exact(row: Sequence[Any], attributes: Attributes) -> Sequence[Any]:
+    """With its longs as numbers: digests, which are for browsers, have large ones as texts."""
+    return [
+        int(value) if isinstance(value, str) and one["type"] == "long" else value
+        for value, one in zip(row, attributes, strict=False)
+    ]
 
 
 async def sources(suite: Suite, app: str) -> Mapping[str, Sequence[str]]:
     """Streams and tables of an app with their attributes, as `stream X` and `table T`."""
-    overview = await suite.show(f"/v1/live/{app}")
-    found = {f"stream {one['name']}": _names(one) for one in overview["streams"]}
-    found |= {f"table {one['name']}": _names(one) for one in overview["tables"]}
+    overview = await suite.show(live_path(app))
+    found = {f"stream {one['name']}": _names(one["attributes"]) for one in overview["streams"]}
+    found |= {f"table {one['name']}": _names(one["attributes"]) for one in overview["tables"]}
     text = (await suite.ask(app_path(app)))["text"]
     return {**found, **{f"query {line}": () for line in suggested_queries(text)}}
 

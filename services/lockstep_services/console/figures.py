@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -80,5 +81,7 @@ def value(found: Any) -> str:
             return "true" if found else "false"
         case float():
             return f"{found:,}".removesuffix(".0")
+        case list() | dict():
+            return json.dumps(found, ensure_ascii=False, default=str)
         case _:
             return str(found)

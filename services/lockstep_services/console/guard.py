@@ -71,7 +71,7 @@ class Guard:
                 self._metrics.observe("lockstep_http_request_ms", took_ms, route=known)
             await send(message)
 
-        await self._app(scope, receive, sending)
+        await self._app(routable(scope), receive, sending)
 
     def _refusal(self, scope: Scope, headers: Headers) -> str | None:
         address = scope["path"] + unquote(scope.get("query_string", b"").decode("latin-1"))
@@ -93,6 +93,16 @@ ROUTES: Final = frozenset(
      "/templates", "/login", "/logout", "/signin", "/invitation", "/assets",
      "/_nicegui", "/healthz", "/readyz", "/metrics"}
 )  # fmt: skip
+
+
+def routable(scope: Scope) -> Scope:
+    """The same with a path in which a `/` or `%` that is part of a name is encoded still: the
+    routes split at each `/`. `View.parameter` decodes the name."""
+    raw = scope.get("raw_path") or b""
+    if b"%" not in raw:
+        return scope
+    names = (unquote(one) for one in raw.decode("latin-1").split("/"))
+    return {**scope, "path": "/".join(one.replace("%", "%25").replace("/", "%2F") for one in names)}
 
 
 async def _refuse(reason: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -41,6 +41,7 @@ from lockstep_services.console.suite import Doors
 EXIT_FAILED: Final = 1
 EXIT_SETTINGS: Final = 2
 PAGE_LIMIT_BYTES: Final = 4_194_304
+ASKING: Final = ["GET", "HEAD"]
 
 
 class _Server(uvicorn.Server):
@@ -172,12 +173,12 @@ async def _nothing(_request: Request, _error: Exception) -> Response:
 
 
 def _add_health(application: FastAPI, metrics: Metrics) -> None:
-    @application.get("/healthz")
-    @application.get("/health")
+    @application.api_route("/healthz", methods=ASKING)
+    @application.api_route("/health", methods=ASKING)
     async def health() -> Response:
         return JSONResponse({"status": "up"})
 
-    @application.get("/readyz")
+    @application.api_route("/readyz", methods=ASKING)
     async def ready(request: Request) -> Response:
         is_open = getattr(request.app.state, "doors", None) is not None
         body = {"ready": is_open, "pid": os.getpid()}

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
@@ -73,7 +73,14 @@ class View:
 
     def parameter(self, name: str) -> str:
         """A part of the address; empty when it is not there."""
-        return str(self.request.path_params.get(name) or self.request.query_params.get(name) or "")
+        found = unquote(self.request.path_params.get(name) or "")  # as `guard.routable` leaves it
+        return found or self.request.query_params.get(name) or ""
+
+    @property
+    def log_in(self) -> str:
+        """The address of the log-in, which leads back to this page."""
+        path = self.request.scope["raw_path"] + b"?" + self.request.scope["query_string"]
+        return f"/login?to={quote(path.removesuffix(b'?'), safe='/')}"
 
     def left_s(self) -> float:
         """For how long the page may still wait for the suite before it is sent as it is."""
@@ -112,7 +119,7 @@ class View:
             try:
                 self._taken(task, show)
             except RefusedError:
-                ui.navigate.to("/login")
+                ui.navigate.to(self.log_in)
 
         ui.timer(every_s, again, immediate=bool(waiting))
 
@@ -147,7 +154,7 @@ class View:
             try:
                 is_over = self._taken(task, found)
             except RefusedError:
-                ui.navigate.to("/login")
+                ui.navigate.to(self.log_in)
                 is_over = True
             if is_over:
                 timer.cancel()
@@ -207,8 +214,7 @@ def page(
             except RefusedError as error:
                 if error.status != HTTPStatus.UNAUTHORIZED:
                     raise
-                target = quote(request.url.path, safe="/")
-                return RedirectResponse(f"/login?to={target}", status_code=303)
+                return RedirectResponse(view.log_in, status_code=303)
             return None
 
         shown.__annotations__["request"] = Request

@@ -13,6 +13,7 @@ import aiohttp
 
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.refusals import answer_of, unreached
+from lockstep.events.paths import app_path, stream_path
 from lockstep.frame.callers import FORWARDED_FOR
 from lockstep.tls import calling
 
@@ -98,7 +99,7 @@ class Suite:
 
     async def send(self, app: str, stream: str, events: Any) -> Json:
         """Sends events to a stream; returns when they are durable."""
-        url = f"{self._doors.addresses.receiver}{app_path(app)}/streams/{quote(stream)}/events"
+        url = f"{self._doors.addresses.receiver}{stream_path(app, stream)}/events"
         raw = json.dumps(events).encode()
         sent: Json = await self._call("POST", url, raw=raw, content_type="application/json")
         return sent
@@ -140,6 +141,6 @@ class Suite:
             raise unreached(f"the connection to {url} ended", error) from error
 
 
-def app_path(app: str) -> str:
-    """The path of an app."""
-    return f"/v1/apps/{quote(app, safe='')}"
+def live_path(app: str) -> str:
+    """Where the presenter tells what there is to see of an app."""
+    return f"/v1/live/{quote(app, safe='')}"

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from lockstep.events.typed import from_json
-from lockstep_services.console.figures import LAST_MS
+from lockstep_services.console import figures
 
 KINDS: Final = {
     "line": "Line", "bar": "Bars", "pie": "Pie", "number": "Number", "gauge": "Gauge",
@@ -108,8 +108,9 @@ def chosen(widget: Widget, rows: Rows, span_s: int) -> Rows:
         at, test, wanted = names.index(found[1]), _TESTS[found[2]], found[3].strip("'\"")
         keep = [n for n in keep if _passes(rows.rows[n][at], test, wanted)]  # type: ignore[assignment]
     if rows.times:
-        since = max((one for one in rows.times if one <= LAST_MS), default=0) - span_s * 1_000
-        keep = [n for n in keep if rows.times[n] >= since]  # type: ignore[assignment]
+        last_ms = max((one for one in rows.times if one <= figures.LAST_MS), default=0)
+        since_ms = last_ms - span_s * 1_000
+        keep = [n for n in keep if rows.times[n] >= since_ms]  # type: ignore[assignment]
     return Rows(
         rows.names, [rows.rows[n] for n in keep],
         [rows.times[n] for n in keep] if rows.times else (), rows.rate, rows.total,
@@ -121,10 +122,18 @@ def _passes(value: Any, test: Callable[[Any, Any], bool], wanted: str) -> bool:
         return test(str(value).lower(), wanted.lower())
     if isinstance(value, int | float):
         try:
-            return test(value, float(wanted))
+            return test(value, _read(wanted))
         except ValueError:
             return False
     return value is not None and test(str(value), wanted)
+
+
+def _read(text: str) -> int | float:
+    """A number, with all its digits; ValueError."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def _at(rows: Rows, name: str) -> int | None:
@@ -144,9 +153,9 @@ def series(widget: Widget, rows: Rows) -> list[tuple[str, list[list[Any]]]]:
     if value is None:
         return []
     for number, row in enumerate(rows.rows):
-        name = widget.value if by is None else str(row[by])
+        name = widget.value if by is None else figures.value(row[by])
         when = rows.times[number] if rows.times else number
-        if when > LAST_MS:
+        if when > figures.LAST_MS:
             continue  # no date: it would leave no room for the others
         found.setdefault(name, []).append([when, _number(row[value])])
     latest = sorted(found, key=lambda name: found[name][-1][0], reverse=True)[:MAX_SERIES]
@@ -160,7 +169,7 @@ def latest(widget: Widget, rows: Rows) -> list[tuple[str, int | float | None]]:
         return []
     found: dict[str, int | float | None] = {}
     for row in rows.rows:
-        found[widget.value if by is None else str(row[by])] = _number(row[value])
+        found[widget.value if by is None else figures.value(row[by])] = _number(row[value])
     return sorted(found.items())[:MAX_BARS]
 
 
@@ -185,7 +194,7 @@ def points(widget: Widget, rows: Rows) -> list[tuple[str, float, float]]:
         return []
     found = {}
     for count, row in enumerate(rows.rows):
-        name = str(count) if by is None else str(row[by])
+        name = str(count) if by is None else figures.value(row[by])
         if isinstance(row[latitude], int | float) and isinstance(row[longitude], int | float):
             found[name] = (name, float(row[longitude]), float(row[latitude]))
     return list(found.values())[-MAX_POINTS:]

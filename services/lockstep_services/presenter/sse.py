@@ -152,14 +152,16 @@ class EventStreams:
             streams[name] = {
                 "total": model.total,
                 "rate": round(model.rate_per_s(now_ms), 2),
-                "rows": [[identity(row.id), row.timestamp_ms, *_exact(row.data)] for row in rows],
+                "rows": [
+                    [identity(row.id), row.timestamp_ms, *map(_exact, row.data)] for row in rows
+                ],
             }
         tables: dict[str, Any] = {}
         for name, table in models.tables.items():
             missing = models.missing(table)
             tables[name] = {
                 "count": len(table), "complete": missing is None, "missing": missing,
-                "rows": [_exact(row.data) for row in table.rows(DIGEST_TABLE_ROWS)],
+                "rows": [[*map(_exact, row.data)] for row in table.rows(DIGEST_TABLE_ROWS)],
             }  # fmt: skip
         return {
             "edition": models.edition, "streams": streams, "tables": tables,
@@ -218,6 +220,13 @@ def _response() -> web.StreamResponse:
     )
 
 
-def _exact(data: Sequence[Any]) -> list[Any]:
-    """A row's values for a browser."""
-    return [str(one) if isinstance(one, int) and abs(one) > EXACT_UP_TO else one for one in data]
+def _exact(value: Any) -> Any:
+    """A row's value for a browser, also what is within an object."""
+    match value:
+        case int():
+            return str(value) if abs(value) > EXACT_UP_TO else value
+        case list() | tuple():
+            return [*map(_exact, value)]
+        case dict():
+            return {key: _exact(one) for key, one in value.items()}
+    return value

@@ -20,6 +20,7 @@ from lockstep.control import (
     PAST_GOING_OVER,
     PAST_NONE,
 )
+from lockstep.events.paths import app_path
 from lockstep_services.console import allowed, charts, figures
 from lockstep_services.console.connectors import ConnectorTable
 from lockstep_services.console.look import (
@@ -35,7 +36,6 @@ from lockstep_services.console.look import (
     text,
 )
 from lockstep_services.console.shell import View, page
-from lockstep_services.console.suite import app_path
 
 POINTS: Final = 300
 FOLLOW_MS: Final = 1_000

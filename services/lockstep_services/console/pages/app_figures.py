@@ -11,11 +11,11 @@ from urllib.parse import quote
 from nicegui import ui
 
 from lockstep.events import LockstepError
+from lockstep.events.paths import app_path
 from lockstep_services.console import figures
 from lockstep_services.console.charts import Past
 from lockstep_services.console.look import Cell, Table, box, button, card, text
 from lockstep_services.console.shell import View, page
-from lockstep_services.console.suite import app_path
 
 MINUTE_MS: Final = 60_000
 DAY_MS: Final = 86_400_000

@@ -10,6 +10,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from lockstep.events import LockstepError
+from lockstep.events.paths import app_path
 from lockstep.rights.table import Place
 from lockstep_services.console import allowed, figures
 from lockstep_services.console.look import (
@@ -26,7 +27,6 @@ from lockstep_services.console.look import (
     text,
 )
 from lockstep_services.console.shell import View, page
-from lockstep_services.console.suite import app_path
 
 SHOWN: Final = 200
 REFRESH_S: Final = 3.0

@@ -9,11 +9,11 @@ from urllib.parse import quote
 from nicegui import ui
 
 from lockstep.cli.commands.flow import called
+from lockstep.events.paths import app_path
 from lockstep_services.console import figures
 from lockstep_services.console.flow_graph import FlowGraph, rate
 from lockstep_services.console.look import Cell, Table, box, card, chip, text
 from lockstep_services.console.shell import View, page
-from lockstep_services.console.suite import app_path
 
 EVERY_S: Final = 2.0
 EDGES: Final = ("From", "To", "Passes", "Waits", "p50", "p99", "Carried by", "State")

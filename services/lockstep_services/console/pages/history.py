@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 from nicegui import ui
 
 from lockstep.events import LockstepError
+from lockstep.events.paths import app_path
 from lockstep_services.console import figures
 from lockstep_services.console.look import Cell, Table, Tile, box, button, card, empty, tell, text
 from lockstep_services.console.look import said as told
 from lockstep_services.console.shell import View, page
-from lockstep_services.console.suite import app_path
 
 SHOWN_ROWS: Final = 500
 """On the page; the export has all that were asked for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from nicegui import ui
 
@@ -104,7 +105,7 @@ class Processors:
                 button("Drain", lambda: dialog.submit("PUT"), kind="primary")
         method = await answer_of(dialog)
         if method:
-            path = f"/v1/nodes/{chosen.value}/drain"
+            path = f"/v1/nodes/{quote(chosen.value, safe='')}/drain"
             found = await attempt(self._view.suite.tell(method, path))
             if found is not None:
                 left = ", ".join(found["left"]) or "nothing"

@@ -12,6 +12,7 @@ from nicegui import ui
 from lockstep.cli.feeding import fetching, sending, stream_of
 from lockstep.clock import SystemRandomness
 from lockstep.events import LockstepError
+from lockstep.events.paths import app_path
 from lockstep.simulating import (
     Columns,
     FeedSetup,
@@ -42,7 +43,6 @@ from lockstep_services.console.look import (
 from lockstep_services.console.one_event import OneEvent
 from lockstep_services.console.shell import View, page
 from lockstep_services.console.simulations import ENDS_AFTER_S, bounds_of
-from lockstep_services.console.suite import app_path
 
 SHOWN_EVERY_S: Final = 0.5
 SAYS: Final = (

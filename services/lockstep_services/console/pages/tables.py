@@ -14,6 +14,7 @@ from nicegui import ui
 from lockstep.cli.refusals import RefusedError
 from lockstep.editing import Known, known
 from lockstep.events import LockstepError
+from lockstep.events.paths import app_path
 from lockstep.siddhiql import SiddhiQLError, ast, parse_on_demand
 from lockstep_services.console import allowed, figures
 from lockstep_services.console.feeds import query_of
@@ -29,7 +30,6 @@ from lockstep_services.console.look import (
     text,
 )
 from lockstep_services.console.shell import View, page
-from lockstep_services.console.suite import app_path
 from lockstep_services.console.widgets import NUMBERS
 
 COLUMNS: Final = ("Name", "Kind", "Columns", "Key")
@@ -39,6 +39,15 @@ PAGE_ROWS: Final = 50
 FEW_ROWS: Final = 10
 MAX_EXACT: Final = 2**53
 SPREAD: Final = "spread over"
+_NUMBER: Final = {
+    "type": "numericColumn",
+    "filter": "agNumberColumnFilter",
+    ":comparator": """(a, b) => {
+      const [x, y] = [a, b].map((one) => typeof one === "string" ? BigInt(one) : one);
+      return x === y ? 0 : x === null ? -1 : y === null ? 1 : x < y ? -1 : 1;
+    }""",
+}
+"""What the grid is told of a column of numbers, of which long ones are texts. Nulls come first."""
 Json = Mapping[str, Any]
 
 
@@ -107,23 +116,24 @@ def limited(query: str, limit: int, offset: int) -> str | None:
 
 def grid_of(answer: Json) -> dict[str, Any]:
     """An answer's columns and rows as the grid wants them. Fields have numbers: a name may be
-    anything."""
+    anything. By itself the grid would take the type of a column from its first row."""
     columns = [
         {
             "headerName": one["name"], "field": f"c{number}", "headerTooltip": one["dataType"],
-            "type": ["numericColumn"] if one["dataType"].lower() in NUMBERS else [],
+            **(_NUMBER if one["dataType"].lower() in NUMBERS else {}),
         }
         for number, one in enumerate(answer["details"])
     ]  # fmt: skip
     rows = [
-        {f"c{number}": _cell(value) for number, value in enumerate(row)}
+        {one["field"]: _cell(value) for one, value in zip(columns, row, strict=True)}
         for row in answer["records"]
     ]
     return {
         "columnDefs": columns,
         "rowData": rows,
         "defaultColDef": {"sortable": True, "filter": True, "resizable": True, "flex": 1,
-                          "minWidth": 110},
+                          "minWidth": 110, "cellDataType": False,
+                          ":valueFormatter": "(cell) => cell.value ?? '–'"},
         "pagination": len(rows) > PAGE_ROWS,
         "paginationPageSize": PAGE_ROWS,
         "paginationPageSizeSelector": [PAGE_ROWS, 200, 1_000],
@@ -133,13 +143,11 @@ def grid_of(answer: Json) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """Numbers and texts as they are; what else there is as people read it. Browsers' numbers have
-    53 bits, so longer ones go as texts."""
-    if isinstance(value, int) and abs(value) > MAX_EXACT:
-        return str(value)
-    if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    return figures.value(value)
+    """Numbers, texts and nulls as they are; what else there is as people read it. Browsers' numbers
+    have 53 bits, so longer ones go as texts."""
+    if isinstance(value, bool | list | dict):
+        return figures.value(value)
+    return str(value) if isinstance(value, int) and abs(value) > MAX_EXACT else value
 
 
 class Asking:
@@ -149,6 +157,9 @@ class Asking:
         self._view = view
         self._app = app
         self._offset = 0
+        self._rows = 0
+        """At most, from the offset on, as they were asked for."""
+
         self._asked = ""
         self._is_asking = False
         with card("Ask", "an on-demand query: reads, or inserts, updates and deletes"):
@@ -159,8 +170,10 @@ class Asking:
                 view.allowed.offer(ask, allowed.QUERY, app=app)
                 self._limit = ui.select(list(LIMITS), value=LIMITS[1], label="Rows at most")
                 self._limit.props("outlined dense options-dense").style("width:160px")
-                self._before = button("Before", lambda: self._turn(-1), kind="quiet")
-                self._next = button("Next", lambda: self._turn(1), kind="quiet")
+                self._before = button(
+                    "Before", lambda: self._turn(-int(self._limit.value)), kind="quiet"
+                )
+                self._next = button("Next", lambda: self._turn(self._rows), kind="quiet")
                 self._told = text("span", "", "hint grow").props("role=status")
         self._place = box("answer")
         self._offer(has_before=False, has_next=False)
@@ -185,12 +198,15 @@ class Asking:
         self._asked, self._offset = query, 0
         await self._ask()
 
-    async def _turn(self, pages: int) -> None:
-        self._offset = max(0, self._offset + pages * int(self._limit.value))
-        await self._ask()
+    async def _turn(self, rows: int) -> None:
+        """On by the rows that are shown, or back by as many as there may be now."""
+        if not self._is_asking:
+            self._offset = max(0, self._offset + rows)
+            await self._ask()
 
     async def _ask(self) -> None:
         self._is_asking = True
+        self._rows = int(self._limit.value)
         self._told.set_text("asking …")
         try:
             answer, is_cut = await self._answer()
@@ -208,7 +224,7 @@ class Asking:
     async def _answer(self) -> tuple[Json, bool]:
         """And whether it is one page of more; what is spread over partitions comes as a whole."""
         suite = self._view.suite
-        cut = limited(self._asked, int(self._limit.value), self._offset)
+        cut = limited(self._asked, self._rows, self._offset)
         if cut is not None:
             try:
                 return await suite.query(self._app, cut), True
@@ -218,7 +234,7 @@ class Asking:
         return await suite.query(self._app, self._asked), False
 
     def _show(self, answer: Json, *, is_cut: bool) -> None:
-        limit, rows = int(self._limit.value), answer["records"]
+        limit, rows = self._rows, answer["records"]
         self._place.clear()
         if "changed" in answer:
             self._told.set_text(f"{answer['changed']:,} rows changed")

@@ -13,12 +13,12 @@ from nicegui import ui
 
 from lockstep.cli.commands.versions import HOW
 from lockstep.cli.output import counted
+from lockstep.events.paths import app_path
 from lockstep_services.console import figures
 from lockstep_services.console.editor import DRAFT, MAX_TEXT_CHARACTERS
 from lockstep_services.console.look import Cell, Table, attempt, box, card, empty, text
 from lockstep_services.console.shell import View, page
 from lockstep_services.console.side_by_side import counts_of, rows_of, show_rows
-from lockstep_services.console.suite import app_path
 
 COLUMNS: Final = ("Version", "Deployed (UTC)", "By", "How", "Size", "Text", "Go back")
 OF_DRAFT: Final = 0

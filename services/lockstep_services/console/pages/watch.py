@@ -29,6 +29,7 @@ from lockstep_services.console.look import (
     text,
 )
 from lockstep_services.console.shell import View, page
+from lockstep_services.console.suite import live_path
 from lockstep_services.console.widget_form import asked
 from lockstep_services.console.widgets import Board, Rows, Widget
 
@@ -116,7 +117,7 @@ def _table() -> Callable[[Rows], None]:
     made: dict[tuple[str, ...], Table] = {}
 
     def show(rows: Rows) -> None:
-        columns = ("Time", *rows.names) if rows.times else tuple(rows.names)
+        columns = ("Time (UTC)", *rows.names) if rows.times else tuple(rows.names)
         if columns not in made:  # the first rows, or others since an upgrade
             holder.clear()
             made.clear()
@@ -191,6 +192,8 @@ class Dashboard:
                     self._feeds.follow(widget.app)
 
     def _tick(self) -> None:
+        if self._feeds.is_refused:
+            ui.navigate.to(self._view.log_in)
         self._show(again=bool(self._board.refresh_s))
 
     def _show(self, *, again: bool = True) -> None:
@@ -199,9 +202,9 @@ class Dashboard:
             if panel.is_filled and not again:
                 continue
             one = panel.widget
-            key = one.source if one.of == "query" else one.app
-            trouble = self._feeds.troubles.get(key, "")
-            panel.show(self._feeds.rows(one.app, one.of, one.source), self._board.span_s, trouble)
+            found = self._feeds.rows(one.app, one.of, one.source)
+            trouble = self._feeds.trouble(one.app, one.of, one.source)
+            panel.show(found, self._board.span_s, trouble)
 
     def _spanned(self, event: Any) -> None:
         self._board.span_s = int(event.value)
@@ -288,8 +291,7 @@ async def build(view: View) -> None:
         return
     app = view.parameter("app")
     if app:
-        path = f"/v1/live/{quote(app, safe='')}"
-        await view.once(lambda: view.suite.show(path), partial(_made_for, view, app))
+        await view.once(lambda: view.suite.show(live_path(app)), partial(_made_for, view, app))
         return
     if "new" in view.request.query_params:
         Dashboard(view, Board(), "").build()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -15,6 +16,7 @@ from nicegui import ui
 from lockstep.cli.refusals import RefusedError
 from lockstep.editing import Known, Problem
 from lockstep.events import LockstepError
+from lockstep.events.paths import app_path
 from lockstep.templates import filled, template_of
 from lockstep_services.console import allowed, samples
 from lockstep_services.console.editor import DRAFT, Editor
@@ -35,7 +37,6 @@ from lockstep_services.console.pages.templates import template_path
 from lockstep_services.console.pages.versions import DRAFT_PARAMETER
 from lockstep_services.console.plan_graph import mermaid, notes
 from lockstep_services.console.shell import View, page
-from lockstep_services.console.suite import app_path
 
 BEGUN_APP: Final = "MyApp"
 STARTER: Final = """@app:name('Hot')
@@ -50,6 +51,8 @@ insert into RoomMean;
 @info(name='hot')
 from RoomMean[mean > 30.0] select room, mean insert into HotRoom;
 """
+
+_NAME: Final = re.compile(r"""@app\s*:\s*name\s*\(\s*(['"])(.*?)\1""", re.IGNORECASE)
 
 
 def consequences(preview: Mapping[str, Any]) -> list[str]:
@@ -79,6 +82,9 @@ class Sheet:
         self.view = view
         self._editor: Editor | None = None
         self.deployed = ""
+        self._named = ""
+        """The app whose text that is."""
+
         self._first = ""
         self._explained: Mapping[str, Any] | None = None
         self._explained_text = ""
@@ -185,6 +191,9 @@ class Sheet:
 
     async def _compare(self, source: str, found: Known) -> None:
         """Beside the deployed text of the same app, if there is one."""
+        name = name_in(source) if found.app is None else found.app.name
+        if name != self._named:
+            self._named, self.deployed = name, ""
         if found.app is not None:
             try:
                 self.deployed = (await self.view.suite.ask(app_path(found.app.name)))["text"]
@@ -289,6 +298,12 @@ def changed_lines(old: str, new: str) -> Sequence[tuple[str, str]]:
     """The lines that differ, with three around them; none when nothing does."""
     found = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
     return [(line[0], line[1:]) for line in found if not line.startswith(("---", "+++", "@@"))]
+
+
+def name_in(source: str) -> str:
+    """The app's name as it is written, also in a text with mistakes; empty where there is none."""
+    found = _NAME.search(source)
+    return found[2] if found else ""
 
 
 def begun_with(source: str) -> str:

@@ -52,10 +52,12 @@ const problemField = CM.StateField.define({
 });
 
 const counted = (text) => Array.from(text).length;
+// Columns count characters; the editor's places count an emoji as two.
+const place = (line, column) => line.from + Array.from(line.text).slice(0, Math.max(0, column - 1)).join("").length;
 const span = (doc, problem) => {
   const line = doc.line(Math.min(problem.line, doc.lines));
-  const from = Math.min(line.from + problem.column - 1, line.to);
-  const to = Math.min(line.from + problem.end_column - 1, line.to);
+  const from = place(line, problem.column);
+  const to = place(line, problem.end_column);
   return from < to ? [from, to] : [Math.max(line.from, from - 1), line.to];
 };
 
@@ -73,9 +75,10 @@ export default {
     text() {
       return this.view.state.doc.toString();
     },
-    setText(text) {
+    // `wanted`: it takes the place of this text alone.
+    setText(text, wanted) {
       const old = this.view.state.doc.toString();
-      if (old === text) return;
+      if (old === text || old !== (wanted ?? old)) return;
       this.view.dispatch({ changes: { from: 0, to: old.length, insert: text } });
     },
     setProblems(problems) {
@@ -89,7 +92,7 @@ export default {
     },
     goTo(line, column) {
       const at = this.view.state.doc.line(Math.min(line, this.view.state.doc.lines));
-      const anchor = Math.min(at.from + column - 1, at.to);
+      const anchor = place(at, column);
       this.view.dispatch({ selection: { anchor }, effects: CM.EditorView.scrollIntoView(anchor, { y: "center" }) });
       this.view.focus();
     },

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from nicegui import Client
 
-from lockstep_services.console.charts import MAX_LABELS, bar_names, colours, plain
+from lockstep_services.console.charts import MAX_LABELS, Times, bar_names, colours, plain
+from tests.unit.services.console.on_a_page import view_of
 
 LOOK = colours(is_dark=False)
 
@@ -35,6 +37,14 @@ def test_of_very_many_names_some_are_left_out() -> None:
     label = bar_names(LOOK, [str(number) for number in range(MAX_LABELS + 1)])["axisLabel"]
     assert "interval" not in label
     assert label["hideOverlap"] is True
+
+
+async def test_lines_have_the_times_of_the_table_beside_them(client: Client) -> None:
+    """UTC, wherever the browser is."""
+    with client:
+        line = Times(view_of(None))
+    line.show([("mean", [[0, 1.0]])])
+    assert line._chart.options["useUTC"] is True
 
 
 def test_no_object_of_a_row_reaches_the_options_of_a_chart() -> None:

@@ -31,6 +31,14 @@ async def test_who_asks_whether_it_is_ready_learns_which_process_it_is(door: Asy
     assert (await door.get("/readyz")).json()["pid"] == os.getpid()
 
 
+async def test_who_asks_for_the_head_alone_is_answered(door: AsyncClient) -> None:
+    """As load balancers do."""
+    for path in ("/healthz", "/health", "/readyz"):
+        asked, headed = await door.get(path), await door.head(path)
+        assert headed.status_code == asked.status_code
+        assert headed.headers["content-type"] == "application/json"
+
+
 async def test_what_is_not_there_is_told_in_few_words(door: AsyncClient) -> None:
     """Which version of what makes the pages is nobody's business."""
     for path in ("/nowhere", "/_nicegui/nothing", "/assets/nothing", "/apps/a/b"):
@@ -78,3 +86,4 @@ def test_figures_are_short() -> None:
     assert figures.moment_ms("yesterday") is None
     assert [figures.size(each) for each in (827, 2_048, 5_242_880)] == ["827 B", "2.0 KB", "5.0 MB"]
     assert [figures.value(each) for each in (None, True, 1.5, "<b>")] == ["–", "true", "1.5", "<b>"]
+    assert figures.value({"é": [None, True]}) == '{"é": [null, true]}'

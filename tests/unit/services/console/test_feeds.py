@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from lockstep.cli.refusals import RefusedError
 from lockstep.clock import VirtualClock
 from lockstep_services.console.feeds import Feeds
 from lockstep_services.console.suite import Suite
@@ -72,10 +73,15 @@ class Presenter:
         self.names = ["room", "mean"]
         self.edition, self.digest_edition = "1", "1"
         self.missing: str | None = None
+        self.shown: list[str] = []
 
-    async def show(self, _path: str) -> dict[str, Any]:
+    async def show(self, path: str) -> dict[str, Any]:
         """What there is."""
-        attributes = [{"name": one} for one in self.names]
+        self.shown.append(path)
+        attributes = [
+            {"name": name, "type": kind}
+            for name, kind in zip(self.names, ("string", "double", "long"), strict=False)
+        ]
         return {"edition": self.edition, "streams": [{"name": "S", "attributes": attributes}],
                 "tables": [{"name": "T", "attributes": attributes}]}  # fmt: skip
 
@@ -111,6 +117,47 @@ async def heard(suite: Presenter, then: Any = None) -> tuple[list[Any], Rows]:
     await feeds.close()
     assert found is not None
     return times, found
+
+
+async def test_an_apps_name_is_one_part_of_the_address() -> None:
+    """Also one with a slash; nobody would be told of another app."""
+    suite = Presenter(rows_of(1))
+    feeds = Feeds(cast("Suite", suite), VirtualClock(), 1_000)
+    feeds.follow("a/b")
+    await settled()
+    await feeds.close()
+    assert suite.shown == ["/v1/live/a%2Fb"]
+
+
+async def test_longs_that_came_as_texts_are_numbers_again() -> None:
+    """By the attribute's type: a string of digits stays one."""
+    suite = Presenter([["1.0", 1_000, "9007199254740993", None, "9007199254740993"]])
+    suite.names = ["room", "mean", "count"]
+    _, found = await heard(suite)
+    assert found.rows == [["9007199254740993", None, 2**53 + 1]]
+
+
+class Refusing:
+    """A suite that refuses every query, of the app B as of a stranger."""
+
+    async def query(self, app: str, _text: str) -> dict[str, Any]:
+        """With a reason that names the app."""
+        raise RefusedError(401 if app == "B" else 404, {"title": f"{app} is refused"}, None)
+
+
+async def test_each_app_has_its_own_trouble_with_a_query() -> None:
+    """Two widgets may ask two apps the same."""
+    feeds = Feeds(cast("Suite", Refusing()), VirtualClock(), 1_000)
+    feeds.ask("A", QUERY)
+    await settled()
+    assert not feeds.is_refused
+    feeds.ask("B", QUERY)
+    await settled()
+    await feeds.close()
+    assert "A is refused" in feeds.trouble("A", "query", QUERY)
+    assert "B is refused" in feeds.trouble("B", "query", QUERY)
+    assert feeds.trouble("A", "stream", "S") == ""
+    assert feeds.is_refused
 
 
 @pytest.mark.parametrize("reason", [None, "Rows may be missing: trimmed."])

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from fastapi import FastAPI, Request
@@ -15,9 +16,12 @@ from httpx import ASGITransport, AsyncClient
 
 from lockstep.cli.addresses import Addresses
 from lockstep.clock import VirtualClock
+from lockstep.events import UnavailableError
+from lockstep.events.paths import app_path
 from lockstep.settings import load_settings
 from lockstep_services.console import guard, shell
 from lockstep_services.console.allowed import WITHIN_S
+from lockstep_services.console.pages.apps import row_of
 from lockstep_services.console.suite import Doors, Suite
 from lockstep_services.console.workshops import Workshops
 from tests.unit.services.console.on_a_page import started
@@ -74,6 +78,32 @@ async def test_a_silent_suite_leaves_the_frame(application: FastAPI) -> None:
     assert "".join(found) == ""
 
 
+APP = {"seen": {}, "units": 1, "replicas": 1, "version": "1", "updated_ms": 0}
+
+
+@pytest.mark.parametrize("name", ["a/b", "a%2Fb", "a%%20b", "é x?q=1#h", "50%"])
+async def test_a_name_may_hold_what_separates_addresses(
+    application: FastAPI, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The link to it leads to a page of that very name, and so do those below it."""
+    link, asked = row_of({**APP, "app": name})[0].link, list[str]()
+
+    async def ask(_suite: Suite, path: str, **_: str) -> None:
+        asked.append(path)
+        raise UnavailableError("it is away")
+
+    monkeypatch.setattr(Suite, "ask", ask)
+    async with (
+        started(application),
+        AsyncClient(
+            transport=ASGITransport(app=application), base_url="http://127.0.0.1:8260"
+        ) as door,
+    ):
+        for path in (link, f"{link}/tables", f"{link}/flow"):
+            assert (await door.get(path)).status_code == 200
+    assert {f"{app_path(name)}/status", app_path(name), f"{app_path(name)}/flow"} <= set(asked)
+
+
 async def _late(_: web.Request) -> web.Response:
     """Refuses after what a service needs to look once more."""
     await asyncio.sleep(2 * WITHIN_S)
@@ -97,12 +127,12 @@ async def test_a_stranger_sees_nothing_before_the_suite_knows_him(application: F
         await shell.close()
         shell.open_with(world)
         world.known.add(None)
-        known = await door.get("/apps")
+        known = await door.get("/apps?x=1")
         world.known.remove(None)
-        unknown = await door.get("/apps")
+        unknown = await door.get("/apps?x=1")
         await doors.session.close()
     assert (known.status_code, unknown.status_code) == (200, 303)
-    assert unknown.headers["Location"].startswith("/login")
+    assert unknown.headers["Location"] == "/login?to=/apps%3Fx%3D1"
     assert not unknown.text
 
 

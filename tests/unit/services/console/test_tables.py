@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
+from nicegui import Client
 
 from lockstep.editing import known
 from lockstep.siddhiql import parse_on_demand
 from lockstep.testing import VirtualApp
 from lockstep_services.console.feeds import query_of
-from lockstep_services.console.pages.tables import changes, grid_of, held_in, limited
+from lockstep_services.console.pages.tables import (
+    Asking,
+    changes,
+    grid_of,
+    held_in,
+    limited,
+)
+from tests.unit.services.console.on_a_page import press, settled, texts, view_of
 
 APP = """@app:name('Shop')
 define stream Sale (shop string, price double, at long);
@@ -82,6 +91,52 @@ def test_a_change_is_known_before_it_is_asked(query: str, does: bool) -> None:
     assert changes(query) is does
 
 
+class Rows:
+    """A suite with 2,000 rows, which answers when it may."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.asked: list[str] = []
+
+    async def query(self, _app: str, query: str) -> dict[str, Any]:
+        """As many as the query wants."""
+        self.asked.append(query.partition(" limit ")[2])
+        await self.may_answer.wait()
+        limit, _, offset = query.partition(" limit ")[2].partition(" offset ")
+        rows = range(int(offset), min(2_000, int(offset) + int(limit)))
+        return {"details": [{"name": "n", "dataType": "INT"}], "records": [[n] for n in rows]}
+
+
+async def test_the_next_page_begins_behind_the_rows_that_are_shown(client: Client) -> None:
+    """Also with another limit; nobody turns while a page is asked for."""
+    suite = Rows()
+    with client:
+        view = view_of(suite)
+        asking = Asking(view, "A")
+    asking.suggest("from T")
+    press(client, "Ask")
+    await settled()
+    assert "rows 1 to 200; there may be more" in texts(client)
+    asking._limit.set_value(1_000)
+    press(client, "Next")
+    await settled()
+    assert "rows 201 to 1,200; there may be more" in texts(client)
+    suite.may_answer.clear()
+    for _ in range(3):
+        press(client, "Next")
+    await settled()
+    asking._limit.set_value(50)
+    suite.may_answer.set()
+    await settled()
+    assert "rows 1,201 to 2,000" in texts(client)
+    press(client, "Before")
+    await settled()
+    assert suite.asked == [
+        "200 offset 0", "1000 offset 200", "1000 offset 1200", "50 offset 1150",
+    ]  # fmt: skip
+
+
 def test_the_grid_takes_any_name_and_value() -> None:
     """A dot in a name is no path, markup stays a text, and no long loses digits."""
     answer: dict[str, Any] = {
@@ -94,7 +149,7 @@ def test_the_grid_takes_any_name_and_value() -> None:
     assert grid["columnDefs"][0]["headerName"] == "a.b"
     assert grid["rowData"] == [
         {"c0": "9007199254740993", "c1": "<b>", "c2": "true"},
-        {"c0": 7, "c1": "–", "c2": "–"},
+        {"c0": 7, "c1": None, "c2": None},
     ]
     assert not grid["pagination"]
     assert grid_of({**answer, "records": [[1, "a", True]] * 51})["pagination"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from nicegui import Client
+import pytest
+from nicegui import Client, ui
 
 from lockstep_services.console.feeds import Feeds
 from lockstep_services.console.pages.watch import Dashboard, Panel
@@ -22,7 +23,8 @@ class Told(Feeds):
 
     def __init__(self, found: Rows) -> None:
         self.found = found
-        self.troubles = {}
+        self._troubles = {}
+        self.is_refused = True
 
     def rows(self, app: str, of: str, source: str) -> Rows:
         """Of all."""
@@ -42,7 +44,7 @@ async def test_rows_that_are_old_say_so(client: Client) -> None:
     assert "Not up to date: cannot reach it" in texts(client)
     assert "attic" in texts(client)
     panel.show(rows, 300, "")
-    assert "2 rows / s" in texts(client)
+    assert {"2 rows / s", "Time (UTC)", "00:00:01"} <= set(texts(client))
 
 
 async def test_a_table_without_all_rows_says_so(client: Client) -> None:
@@ -76,6 +78,21 @@ async def test_one_widget_that_fails_leaves_the_others_alone(client: Client) -> 
     dashboard._show()
     assert [one for one in texts(client) if str(one).startswith("It does not show what came")]
     assert "31.5" in texts(client)
+
+
+async def test_who_is_known_no_more_logs_in_and_comes_back(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the very page, with what its address asks for."""
+    went: list[str] = []
+    monkeypatch.setattr(ui.navigate, "to", went.append)
+    with client:
+        view = view_of(None)
+        view.request.scope.update(raw_path=b"/watch", query_string=b"app=a%2Fb")
+        dashboard = Dashboard(view, Board(), "")
+    dashboard._feeds = Told(Rows(NAMES, []))
+    dashboard._tick()
+    assert went == ["/login?to=/watch%3Fapp%3Da%252Fb"]
 
 
 class Saved:

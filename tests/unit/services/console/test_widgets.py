@@ -29,6 +29,23 @@ def test_filters_and_spans_choose_rows() -> None:
         widgets.checked_filter("room")
 
 
+def test_a_filter_has_all_digits() -> None:
+    """Of a long that is no float."""
+    rows = Rows(["big"], [[2**53], [2**53 + 1], [None]])
+    for where, left in (("==", 1), ("!=", 1), (">=", 1), ("<=", 2)):
+        widget = Widget(kind="table", app="A", where=f"big {where} {2**53 + 1}")
+        assert len(widgets.chosen(widget, rows, 300).rows) == left
+    widget = Widget(kind="table", app="A", where="big > 9e15")
+    assert len(widgets.chosen(widget, rows, 300).rows) == 2
+
+
+def test_a_name_is_what_tables_show() -> None:
+    """No Python: nothing is a dash, and an object its JSON."""
+    rows = Rows(["by", "n"], [[None, 1], [{"n": None}, 2], [True, 3]])
+    widget = Widget(kind="bar", app="A", value="n", by="by")
+    assert dict(widgets.latest(widget, rows)) == {"–": 1, '{"n": null}': 2, "true": 3}
+
+
 def test_each_kind_shows_the_newest() -> None:
     """A line has a series for each name; bars and numbers the last value."""
     assert widgets.series(LINE, ROWS) == [
@@ -50,7 +67,7 @@ OBJECTS = Rows(["room", "it"], [["attic", CODE], ["hall", [CODE]], [CODE, 1.5]],
 def test_objects_of_rows_reach_no_chart() -> None:
     """NiceGUI would run what stands behind a colon, in the browser of whoever looks."""
     widget = Widget(kind="pie", app="Hot", value="it", by="room")
-    by = str(CODE)
+    by = '{":x": "window.pwned = 1"}'
     assert widgets.latest(widget, OBJECTS) == [("attic", None), ("hall", None), (by, 1.5)]
     assert widgets.series(widget, OBJECTS) == [
         ("attic", [[1, None]]), ("hall", [[2, None]]), (by, [[3, 1.5]]),

@@ -9,12 +9,12 @@ import pytest
 from nicegui import Client, ui
 
 from lockstep.cli.refusals import RefusedError
-from lockstep.editing import known
+from lockstep.editing import formatted, known
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.siddhiql import check
 from lockstep_services.console.editor import Editor
 from lockstep_services.console.pages.templates import NEW
-from lockstep_services.console.pages.write import BEGUN_APP, Sheet, begun_with, own_key
+from lockstep_services.console.pages.write import BEGUN_APP, Sheet, begun_with, name_in, own_key
 from lockstep_services.console.shell import World
 from tests.unit.services.console.on_a_page import press, settled, view_of
 
@@ -34,6 +34,15 @@ def test_what_is_made_of_a_text_has_a_key_of_its_own() -> None:
     keys = [own_key("Rooms", ""), own_key("Halls", ""), own_key("Rooms", "1"), own_key("", "hot")]
     assert len(set(keys)) == 4
     assert keys[0] == "lockstep-draft:Rooms"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [(TEXT, "Rooms"), ('@App : Name( "it\'s" ) define', "it's"), ("define stream S", "")],
+)
+def test_a_text_with_mistakes_has_its_apps_name(source: str, name: str) -> None:
+    """As it is written."""
+    assert name_in(source) == name
 
 
 class Suite:
@@ -111,6 +120,33 @@ async def test_a_draft_has_a_way_back_and_ends_with_its_deploying(
     press(client, "Upgrade")
     await settled()
     assert browser.told[-2:] == [("forget",), ("goes to", "/apps/Rooms")]
+
+
+async def test_another_app_is_beside_no_text_of_the_one_before(client: Client) -> None:
+    """Also while it has a mistake; a mistake in the same app leaves the deployed text there."""
+    sheet = sheet_of(client, Suite())
+    for source, there in (
+        (TEXT + " from S select room insert into O;", True),
+        (TEXT + " from S select mistake insert into O;", True),
+        (TEXT.replace("Rooms", "Halls") + " from S select mistake insert into O;", False),
+    ):
+        await sheet._compare(source, known(source))
+        assert sheet._beside.visible is there
+
+
+async def test_a_text_is_laid_out_as_it_is_in_the_browser(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as this process heard of it last, and in the place of that text alone."""
+    typed = "define   stream S (a int);"
+
+    async def current(_: Editor) -> str:
+        return typed
+
+    browser = Browser(monkeypatch)
+    monkeypatch.setattr(Editor, "current", current)
+    await sheet_of(client, Suite())._format()
+    assert browser.told == [("setText", formatted(typed), typed)]
 
 
 async def test_a_suite_that_is_back_is_not_called_away(client: Client) -> None:

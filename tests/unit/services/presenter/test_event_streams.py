@@ -16,6 +16,7 @@ from tests.unit.services.presenter.rows import ALLOWED, STREAM, send, shown, sui
 from tests.unit.services.suite import CLUSTER, Doors, bearer
 
 ROWS, LIVE = f"{STREAM}/sse", "/v1/apps/A/live"
+EVENTS = "/v1/apps/B/streams/In/events"
 LARGE_TEXT = "x" * 400_000
 
 
@@ -93,3 +94,26 @@ async def test_the_live_page_learns_of_which_app_its_figures_are() -> None:
             found = await digest(response)
         assert found["edition"] == loaded["edition"]
         assert found["streams"]["Out"]["rows"][0][2:] == [7, ""]
+
+
+OBJECTS = (
+    "@app:name('B') define stream In (o object);"
+    " @sink(type='log') define stream Out (o object);"
+    " from In select o insert into Out;"
+)
+
+
+async def test_the_live_page_is_sent_no_number_that_a_browser_would_round() -> None:
+    """Within an object neither."""
+    large = 2**53 + 1
+    async with suite() as (doors, _), asyncio.timeout(60):
+        status, _ = await doors.ask(bearer(CLUSTER), "PUT", "/v1/apps", {"text": OBJECTS})
+        assert status == 201
+        body = [[{"n": [large, 2**53, True, None], "at": -large}]]
+        while (await doors.ask(bearer(CLUSTER), "POST", EVENTS, body))[0] != 200:
+            await asyncio.sleep(0.02)
+        live = doors.url + LIVE.replace("/A/", "/B/")
+        async with doors.session.get(live, headers=ALLOWED) as response:
+            while not (rows := (await digest(response))["streams"]["Out"]["rows"]):
+                pass
+    assert rows[0][2] == {"n": [str(large), 2**53, True, None], "at": str(-large)}
