@@ -52,6 +52,7 @@ async def test_it_ends_where_that_cannot_be_told(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(server, "get_logger", full)
     serving = server._Server(uvicorn.Config("nobody"))
+    serving.config.loaded_app = None  # NiceGUI asks all servers of a process which app they have
     async with asyncio.timeout(PATIENCE_S):
         with serving.capture_signals():
             os.kill(os.getpid(), signal.SIGTERM)
