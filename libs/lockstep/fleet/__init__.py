@@ -2,6 +2,6 @@
 input log, how their states join and split, and all of them in one process (see DESIGN.md)."""
 
 from lockstep.fleet.local import FleetExecutor
-from lockstep.fleet.units import Unit, units_of
+from lockstep.fleet.units import Unit, check_units, units_of
 
-__all__ = ["FleetExecutor", "Unit", "units_of"]
+__all__ = ["FleetExecutor", "Unit", "check_units", "units_of"]

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.events.columns import ChunkLengths, EventColumns, Keyings, singles
-from lockstep.fleet.keys import NO_GROUP, Groups
+from lockstep.fleet.keys import NO_GROUP, Groups, key_group_of
 from lockstep.fleet.units import Unit
 from lockstep.plan.fleet import Feed, Routing, Together
+from lockstep.plan.fleet.contract import TAKES_TURNS_BY_ID
 
 Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -69,19 +70,29 @@ def shares_of(unit: Unit, feed: Feed) -> Shares | None:
     if feed.routing is Routing.ALL or count == 1:
         return None
 
-    return _InTurns(partition, count)
+    by_id = unit.plan.fleet.rules >= TAKES_TURNS_BY_ID
+    return _InTurns(partition, count, unit.key_groups if by_id else None)
 
 
 @dataclass(frozen=True, slots=True)
 class _InTurns:
+    """By the number of an event. `ids`: one with an id goes by the key group of that, if it is
+    among these: so it comes again to the unit that remembers it. None: its number counts, too."""
+
     partition: int
     count: int
+    ids: range | None
 
     is_by_number: ClassVar = True
 
     def __call__(self, events: EventColumns, numbers: Longs | None, chunks: Longs | None) -> Share:
         assert numbers is not None
-        index = np.flatnonzero(numbers % self.count == self.partition)
+        is_own = numbers % self.count == self.partition
+        if self.ids is not None and events.event_ids is not None:
+            for place, one in enumerate(events.event_ids.to_pylist()):
+                if one is not None:
+                    is_own[place] = key_group_of(one) in self.ids
+        index = np.flatnonzero(is_own)
         return Share(index, _runs(index, None, chunks))
 
     def has_none(self, keyings: Keyings) -> bool:

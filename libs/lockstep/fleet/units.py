@@ -3,12 +3,14 @@ app's input log."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from lockstep.fleet.keys import KeyGroups
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan, key_groups_of
+from lockstep.siddhiql import SiddhiQLError
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,3 +79,22 @@ def units_of(fleet: FleetPlan) -> tuple[Unit, ...]:
         for number, plan in enumerate(plans)
         for partition in range(plan.group.partitions)
     )
+
+
+def check_units(fleet: FleetPlan, plan: Callable[[str], AppPlan] = plan_of) -> None:
+    """Refuses an app one of whose groups would be no app by itself: better now than in its units.
+    `plan` reads a text. Raises SiddhiQLError."""
+    for group in fleet.groups:
+        if group.text == fleet.app.text:
+            continue
+        try:
+            unit = UnitPlan(fleet, group, plan(group.text))
+            for feed in group.feeds:
+                if feed.key is not None:
+                    unit.key_groups(feed)
+        except SiddhiQLError as error:
+            raise SiddhiQLError(
+                f"the app cannot be cut: its group '{group.name}' would be no app by itself"
+                f" ({error.message})",
+                hint="it runs in one piece, without @dist, and with 1 as the number of partitions",
+            ) from error

@@ -149,10 +149,13 @@ def _said(error: LockstepError) -> Answer:
 def _explained(text: str, parallel: int | None) -> Answer:
     # Columns take seconds to load, and few ask for an explanation.
     from lockstep.execute.explain import explain_execution
+    from lockstep.fleet import check_units
 
     plan = plan_of(text)
+    fleet = fleet_of(plan, parallel)
+    check_units(fleet)
     shown = explain_execution(plan).as_json()
-    return {**shown, "inputs": list(plan.doors), "fleet": fleet_as_json(fleet_of(plan, parallel))}
+    return {**shown, "inputs": list(plan.doors), "fleet": fleet_as_json(fleet)}
 
 
 def _tested(text: str, calls: str) -> Answer:

@@ -52,6 +52,11 @@ class _Text(msgspec.Struct):
     text: str
 
 
+class _Preview(msgspec.Struct):
+    text: str
+    parallel: Annotated[int, msgspec.Meta(ge=1, le=KEY_GROUPS)] | None = None
+
+
 class _HandOver(msgspec.Struct):
     node: str | None = None
 
@@ -164,9 +169,9 @@ class Api:
         return web.json_response({**status, "connectors": await self._connectors.lines(one)})
 
     async def _preview(self, request: web.Request) -> web.Response:
-        body = await read_body(request, _Text)
+        body = await read_body(request, _Preview)
         require(request, Permission.DEPLOY, (await self._desired.plan(body.text)).name)
-        found = await preview(self._desired, body.text)
+        found = await preview(self._desired, body.text, body.parallel)
         return web.json_response({**asdict(found), "begins_empty": list(found.begins_empty)})
 
     async def _validate(self, request: web.Request) -> web.Response:

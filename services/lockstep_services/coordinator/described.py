@@ -250,6 +250,12 @@ class Validated(TypedDict):
     tables: NotRequired[list[str]]
 
 
+class ToPreview(AppText):
+    """And into how many partitions it would be cut; else as before."""
+
+    parallel: NotRequired[int]
+
+
 class Preview(TypedDict):
     """What deploying it would do."""
 
@@ -395,7 +401,7 @@ OWN: Final = (
     Described("POST", f"{_APP}/errors/replay", "Sends some again.", dict[str, Any], dict[str, Any]),
     Described("POST", f"{_APP}/errors/purge", "Forgets some.", dict[str, Any], dict[str, Any]),
     Described("POST", "/v1/validate", "Checks a text.", Validated, AppText),
-    Described("POST", "/v1/preview", "What deploying it would do.", Preview, AppText),
+    Described("POST", "/v1/preview", "What deploying it would do.", Preview, ToPreview),
     Described("GET", "/v1/dashboards", "Dashboards that people made.", Dashboards),
     Described("GET", _BOARD, "One of them.", dict[str, Any]),
     Described("PUT", _BOARD, "Keeps one.", Dashboard, dict[str, Any], others=(201,)),

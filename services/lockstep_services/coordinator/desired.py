@@ -18,6 +18,7 @@ from lockstep.clock import Clock
 from lockstep.control import DEPLOYMENTS_CHANGED
 from lockstep.events import Life, UnavailableError
 from lockstep.execute.reference.rehearsal import rehearse
+from lockstep.fleet import check_units
 from lockstep.frame import Offload, Problem
 from lockstep.frame.bodies import whole_number
 from lockstep.plan import AppPlan, Plans
@@ -92,10 +93,14 @@ class _Wish:
         if self.past is not None:
             return False
         alike = before.version == self.version and before.settings == self.settings
-        wanted, present = self.parallel_after(before), before.parallel
-        if before.layout == 0:  # one unit is one unit, whether somebody has said so or not
-            wanted, present = max(1, wanted), max(1, present)
-        return alike and present == wanted
+        return alike and is_cut_alike(before, self.parallel_after(before))
+
+
+def is_cut_alike(before: Deployment, parallel: int) -> bool:
+    """So many partitions are what is there."""
+    if before.layout == 0:  # one unit is one unit, whether somebody has said so or not
+        return max(1, parallel) == max(1, before.parallel)
+    return parallel == before.parallel
 
 
 class Epoch:
@@ -342,6 +347,8 @@ class DesiredState:
             parallel=wish.parallel_after(before),
         )
         deployment = await self.layouts.laid_out(plan, deployment, before)
+        if deployment.layout:
+            await self._offload.run(partial(_check_layout, plan, deployment, self._plans))
         span = None
         if wish.past is not None:
             span = await self._pasts.span(plan, wish.past, deployment, there)
@@ -361,6 +368,11 @@ class DesiredState:
     def _pass_over(self, outcome: Stale | Written) -> None:
         if isinstance(outcome, Stale):
             self._epoch.pass_over(outcome.current)
+
+
+def _check_layout(plan: AppPlan, deployment: Deployment, plans: Plans) -> None:
+    """Refuses a layout whose units could not begin. SiddhiQLError."""
+    check_units(fleet_of(plan, deployment.parallel or None, deployment.rules), plans.of)
 
 
 async def _noted(wish: _Wish, before: Deployment | None, store: Store, keep: int) -> Deploying:

@@ -15,9 +15,11 @@ from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
 from lockstep.control import AppView, unit_key, view_of
 from lockstep.events import TickRecord
+from lockstep.fleet.renaming import losses_of_layout
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import RULES, fleet_of
+from lockstep.plan.succession import losses
 from lockstep.store import Deployment, Former
 from lockstep.telemetry import Logger
 
@@ -79,6 +81,22 @@ class Layouts:
             before.text, before.version, before.parallel, before.layout, before.life, before.rules
         )
         return replace(wanted, layout=wanted.life.number, former=former, rules=RULES)
+
+    async def losses(self, before: AppView, plan: AppPlan, parallel: int) -> tuple[str, ...]:
+        """What begins empty, if it has state, and why, where this takes the place of what is
+        deployed. `parallel`: as a deployment has it. SiddhiQLError."""
+
+        def found() -> tuple[str, ...]:
+            after = fleet_of(plan, parallel or None)
+            if before.fleet is not None:
+                texts = [group.text for group in before.fleet.groups]
+            elif after.is_single:
+                return losses(before.plan, plan)
+            else:
+                texts = [before.plan.text]
+            return losses_of_layout(before.plan, texts, after, self._plans.of)
+
+        return await self._offload.run(found)
 
     async def units(self, deployment: Deployment) -> list[str]:
         """The units of the present layout."""

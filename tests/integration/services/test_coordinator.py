@@ -73,6 +73,36 @@ async def test_what_a_deployment_would_come_to(cluster_of: Start) -> None:
         assert (there["text"], there["generation"]) == (first, 1)
 
 
+async def test_what_cutting_an_app_would_come_to(cluster_of: Start) -> None:
+    """Asked with the number of partitions; else with that of the app that is there."""
+    text = (
+        "@app:name('Cut') define stream In (k string, v long);"
+        " from In#window.time(1 hour) select k, sum(v) as n group by k insert into Sums;"
+    )
+    other = text.replace("1 hour", "2 hours")
+
+    async with cluster_of("coordinator") as cluster:
+
+        async def asked(**wish: Any) -> Any:
+            status, answer = await cluster.call("POST", "coordinator", "/v1/preview", json=wish)
+            assert status == 200, answer
+            return answer
+
+        await cluster.call("PUT", "coordinator", "/v1/apps", json={"text": text})
+        assert (await asked(text=text, parallel=1))["changed"] is False
+        cut = await asked(text=text, parallel=3)
+        assert (cut["created"], cut["changed"]) == (False, True)
+        assert cut["begins_empty"] == ["query 'query_1' (its state is kept otherwise)"]
+        await cluster.call("PUT", "coordinator", "/v1/apps", json={"text": text, "parallel": 3})
+        assert (await asked(text=text))["changed"] is False
+        wider = await asked(text=text, parallel=5)
+        assert (wider["changed"], wider["begins_empty"]) == (True, [])
+        changed = "query 'query_1' (changed: its windows, functions or pattern)"
+        assert (await asked(text=other))["begins_empty"] == [changed]
+        whole = (await asked(text=text, parallel=1))["begins_empty"]
+        assert whole == []
+
+
 async def test_the_older_products_routes(cluster_of: Start) -> None:
     """Create, conflict, replace, list, text, status, delete, not found."""
     async with cluster_of("coordinator", "processor-1") as cluster:

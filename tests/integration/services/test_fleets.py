@@ -269,3 +269,39 @@ async def test_an_app_of_one_unit_goes_over_with_its_state(cluster_of: Start) ->
         logs = await rows_of(cluster, "Grown")
         whole = [row.data for rows in logs.values() for row in rows if row.stream == "Whole"]
         assert whole == wanted
+
+
+RUNNING = "from In#window.length(1000000) select sum(v) as all insert into Running;\n"
+COUNTED = "from In select k, sum(v) as total group by k insert into Sums;\n"
+
+
+async def test_a_fleet_that_cannot_be_cut_any_more_goes_on_through_changes(
+    cluster_of: Start,
+) -> None:
+    """Its only unit has the text as it was written, in which nothing has a name; what is put in
+    front of a query, or goes, takes nothing of its state."""
+    head = "@app:name('Whole') define stream In (k string, v long);\n"
+    async with cluster_of(*NODES) as cluster:
+
+        async def sent(text: str, v: int, total: int, **wish: Any) -> None:
+            """It is deployed, and one event is folded by the state that there was."""
+            settings = {"replicas": "1"}
+            body = {"text": head + text, "settings": settings, **wish}
+            status, answer = await cluster.asked("PUT", "/v1/apps", json=body)
+            assert status in (200, 201), answer
+            await ready(cluster, "Whole", answer["units"], 1)
+            await cluster.send("Whole", "In", {"k": "a", "v": v})
+
+            async def there() -> bool:
+                logs = (await rows_of(cluster, "Whole")).values()
+                found = {row.data for rows in logs for row in rows if row.stream == "Running"}
+                return (total,) in found
+
+            await until(there, f"the sum is {total}")
+
+        await sent(COUNTED + RUNNING, 1, 1, parallel=2)
+        await sent(RUNNING, 2, 3)
+        assert (await cluster.snapshot("Whole")).startswith("layout.")
+        await sent(RUNNING + COUNTED, 4, 7)
+        found = await cluster.status("Whole")
+        assert [one["began_empty"] for one in found["replicas"]] == [[]] * len(found["replicas"])

@@ -64,7 +64,7 @@ def deploy(
     try:
         if dry_run:
             for _, text in texts:
-                reports.append(_preview(context, text, as_json=as_json))
+                reports.append(_preview(context, text, parallel, as_json=as_json))
         elif since is not None:
             wanted = wanted_past(since, from_app, past_output)
             for _, text in texts:
@@ -131,10 +131,10 @@ def _say_led(answer: Mapping[str, Any], leader: Any, *, waited: bool) -> None:
         )  # fmt: skip
 
 
-def _preview(context: typer.Context, text: str, *, as_json: bool) -> Any:
+def _preview(context: typer.Context, text: str, parallel: int | None, *, as_json: bool) -> Any:
     with asking(context) as suite:
         url = f"{suite.addresses.coordinator}/v1/preview"
-        answer = suite.request("POST", url, json_body={"text": text})
+        answer = suite.request("POST", url, json_body={"text": text, "parallel": parallel})
     if not as_json:
         console.print(outlook(answer), markup=False, soft_wrap=True)
     return answer
@@ -159,7 +159,8 @@ def beginning(leader: Mapping[str, Any]) -> str:
 
 
 async def _leader(client: Client, deployed: Mapping[str, Any]) -> Any:
-    """A replica that leads what was deployed, once every unit is led; None when not in time."""
+    """A replica that leads what was deployed, once every unit is led, with what began empty in any
+    of them; None when not in time."""
 
     def leads(one: Mapping[str, Any]) -> bool:
         wanted = ("active", deployed["version"], deployed["layout"])
@@ -169,4 +170,7 @@ async def _leader(client: Client, deployed: Mapping[str, Any]) -> Any:
         deployed["app"], leads, count=deployed["units"],
         limit_ms=LEADS_LIMIT_MS, poll_ms=LEADS_POLL_MS,
     )  # fmt: skip
-    return found[0] if found else None
+    if not found:
+        return None
+    lost = dict.fromkeys(what for one in found for what in one["began_empty"])
+    return {**found[0], "began_empty": list(lost)}

@@ -20,6 +20,7 @@ from lockstep.cli.output import Exit, console, print_json, reported
 from lockstep.embedded import prepare_spark_environment
 from lockstep.execute.explain import explain_execution
 from lockstep.execute.spark import SparkOptions, close_slices, open_slices, spark_plan
+from lockstep.fleet import check_units
 from lockstep.plan import plan_of
 from lockstep.plan.fleet import explain_fleet, fleet_as_json, fleet_of
 from lockstep.siddhiql import SiddhiQLError
@@ -49,6 +50,7 @@ def explain(
         plan = plan_of(text)
         explained = explain_execution(plan)
         fleet = fleet_of(plan, parallel)
+        check_units(fleet)
     except SiddhiQLError as error:
         show_error(file, text, error)
         raise typer.Exit(int(Exit.USAGE)) from None

@@ -90,11 +90,14 @@ def show_app(one: Mapping[str, Any]) -> None:
     show(replicas, columns, as_json=False, title=heading(one), folded=("trouble",))
     if waiting := one.get("waiting"):
         console.print(f"waits for {waiting}", markup=False, soft_wrap=True)
+    said = (
+        f"began empty behind position {replica['begins_behind']}: {', '.join(lost)}"
+        for replica in one["replicas"]
+        if (lost := replica.get("began_empty"))
+    )
+    for line in dict.fromkeys(said):  # of a fleet, many replicas say the same
+        console.print(line, markup=False, soft_wrap=True)
     for replica in one["replicas"]:
-        if lost := replica.get("began_empty"):
-            behind = replica["begins_behind"]
-            console.print(f"began empty behind position {behind}: {', '.join(lost)}",
-                          markup=False, soft_wrap=True)  # fmt: skip
         if past := replica.get("past"):
             console.print(f"past {past_said(past)}", markup=False, soft_wrap=True)
     sinks = [

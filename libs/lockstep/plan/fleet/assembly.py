@@ -126,6 +126,8 @@ class Assembly:
         channels = self._channels(team)
         feeds = tuple(self._feeds(team))
         streams = team.reads | team.writes | team.exported
+        # A fault stream is there where the stream that it belongs to is defined.
+        streams |= {one[1:] for one in team.reads if one.startswith("!")}
         aggregations = self._plan.checked.aggregations
         buckets = {
             table.name
@@ -144,6 +146,7 @@ class Assembly:
             frozenset(channels),
             wrapped,
             team.stores | team.tables.keys(),
+            feeds,
         )
         return GroupPlan(
             team.name,
@@ -172,7 +175,9 @@ class Assembly:
             if stream not in self._plan.checked.streams or stream in self._plan.checked.triggers:
                 continue
             writers = self._writers_of(stream, team)
-            from_input = stream in self._plan.inputs and not any(
+            # What a sink refused comes in `!S`, which is no input that anybody may send to.
+            is_input = stream in self._plan.inputs or stream.startswith("!")
+            from_input = is_input and not any(
                 stream in one.exported or stream in one.reads for one in writers
             )
             names = tuple(one.name for one in writers)

@@ -16,15 +16,24 @@ from lockstep.siddhiql import ast
 KEY_GROUPS: Final = 128
 """Keys belong to so many groups, whatever the number of partitions; partitions own groups."""
 
-RULES: Final = 3
-"""By which rules the planner cuts apps without @dist. What is deployed goes by the rules of its
-time until it is deployed again, since units know their state by how they were cut."""
+RULES: Final = 4
+"""By which rules apps are cut. What is deployed goes by the rules of its time until it is laid out
+anew, since units know their state by how they were cut."""
 
 CUTS_TABLES: Final = 2
 """Since these rules tables are cut, where all that use them say the key."""
 
 COUNTS_TOKENIZERS: Final = 3
 """Since these rules a tokenizer is known to leave out events, which changes what are neighbours."""
+
+TAKES_TURNS_BY_ID: Final = 4
+"""Since these rules an event with an id that takes turns goes where it went before."""
+
+NAMES_APART: Final = 4
+"""Since these rules no two groups of @dist get one name."""
+
+KEEPS_FAULTS: Final = 4
+"""Since these rules @dist does not part a fault stream from the queries whose events fail."""
 
 
 class Routing(StrEnum):
@@ -93,11 +102,13 @@ class GroupPlan:
 
 @dataclass(frozen=True)
 class FleetPlan:
-    """An app and its groups: each stands behind those whose streams it reads."""
+    """An app and its groups: each stands behind those whose streams it reads. `rules`: those that
+    it was cut by."""
 
     app: AppPlan
     parallel: int
     groups: tuple[GroupPlan, ...]
+    rules: int = RULES
 
     @property
     def is_single(self) -> bool:

@@ -10,7 +10,13 @@ from typing import Final
 from lockstep.plan.build import MAIN
 from lockstep.plan.fleet.assembly import Team
 from lockstep.plan.fleet.choosing import choose
-from lockstep.plan.fleet.contract import KEY_GROUPS, Routing, Together
+from lockstep.plan.fleet.contract import (
+    KEEPS_FAULTS,
+    KEY_GROUPS,
+    NAMES_APART,
+    Routing,
+    Together,
+)
 from lockstep.plan.fleet.drafts import Draft, Need
 from lockstep.plan.fleet.graph import Graph
 from lockstep.plan.fleet.keys import substituted, text_of
@@ -21,6 +27,7 @@ from lockstep.siddhiql.models import models_in
 from lockstep.siddhiql.typing import positioned
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NUMBERED_MAX: Final = 60
 _DIST: Final = "dist"
 
 
@@ -39,14 +46,15 @@ def has_dist(plan: AppPlan) -> bool:
     return any(_dist(_annotations(node)) for node in plan.nodes)
 
 
-def exec_groups(plan: AppPlan, parallel: int | None) -> list[ExecGroup]:
+def exec_groups(plan: AppPlan, parallel: int | None, rules: int) -> list[ExecGroup]:
     """The groups of the text, in order; `parallel` replaces what the text says of those that are
-    cut. Refuses what does not go together."""
+    cut. `rules`: which names they have (contract.RULES). Refuses what does not go together."""
     groups: dict[str, ExecGroup] = {}
+    taken = {MAIN, *(node.group for node in plan.nodes)} if rules >= NAMES_APART else None
     for node in plan.nodes:
         _refuse_inside(node)
         said = _dist(_annotations(node))
-        name = MAIN if said is None else said.get("execGroup") or _own_name(said, node)
+        name = MAIN if said is None else said.get("execGroup") or _own_name(said, node, taken)
         if said is not None and not _NAME.fullmatch(name):
             raise positioned(
                 said.at,
@@ -63,11 +71,26 @@ def exec_groups(plan: AppPlan, parallel: int | None) -> list[ExecGroup]:
     return list(groups.values())
 
 
-def _own_name(said: ast.Annotation, node: PlanNode) -> str:
-    """Without an execGroup an element that is cut has a group of its own."""
+def _own_name(said: ast.Annotation, node: PlanNode, taken: set[str] | None) -> str:
+    """Without an execGroup an element that is cut has a group of its own, whose name is none of
+    `taken`."""
     if said.get("parallel") is None or int(said.get("parallel") or 1) == 1:
         return MAIN
-    return re.sub(r"[^A-Za-z0-9_-]", "_", node.name)[:64]
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", node.name)[:64]
+    if taken is None:
+        return name
+    if name in taken:
+        return _numbered(name[:_NUMBERED_MAX], 2, taken)
+    taken.add(name)
+    return name
+
+
+def _numbered(name: str, number: int, taken: set[str]) -> str:
+    """A name with the first number from this one on that no other group has; it is taken then."""
+    while (found := f"{name}_{number}") in taken:
+        number += 1
+    taken.add(found)
+    return found
 
 
 def _ask(group: ExecGroup, said: ast.Annotation) -> None:
@@ -117,10 +140,14 @@ def written_of(node: PlanNode) -> ast.Query | ast.Partition:
 # --- teams ---------------------------------------------------------------------------------------
 
 
-def teams_of(graph: Graph, parallel: int | None) -> tuple[list[Team], dict[str, Keyed]]:
-    """The groups with how streams reach them, and the keys of what is cut."""
-    groups = exec_groups(graph.plan, parallel)
+def teams_of(graph: Graph, parallel: int | None, rules: int) -> tuple[list[Team], dict[str, Keyed]]:
+    """The groups with how streams reach them, and the keys of what is cut. `rules`: those of
+    contract.RULES that are about @dist."""
+    groups = exec_groups(graph.plan, parallel, rules)
+    taken = {group.name for group in groups} if rules >= NAMES_APART else set()
     homes = _homes(graph, groups)
+    if rules >= KEEPS_FAULTS:
+        _refuse_parted_faults(graph, groups)
     said = {name: group for group in groups for name in group.nodes}
     whole = {name: "" for name, group in said.items() if group.asked is None or not _is_cut(group)}
     chosen = choose(graph, whole)
@@ -131,7 +158,7 @@ def teams_of(graph: Graph, parallel: int | None) -> tuple[list[Team], dict[str, 
             teams.append(Team(group.name, 1, frozenset(group.nodes), None, stores=stores))
             continue
         for number, draft in enumerate(_Cut(graph, group, chosen).drafts(), 1):
-            name = group.name if number == 1 else f"{group.name}_{number}"
+            name = group.name if number == 1 else _numbered(group.name, number, taken)
             own = stores & {one for node in draft.nodes for one in graph.reads(node)}
             teams.append(Team(name, group.parallel, frozenset(draft.nodes), draft, stores=own))
     unused = frozenset(name for name, home in homes.items() if not home)
@@ -202,6 +229,21 @@ def _refuse_models(graph: Graph, groups: list[ExecGroup]) -> None:
                     home = homes.setdefault(use.name, set())
                     home.add(group.name)
                     _refuse_shared(node, group, "model", use.name, home)
+
+
+def _refuse_parted_faults(graph: Graph, groups: list[ExecGroup]) -> None:
+    """Events that fail in a group come in the fault stream that this group has."""
+    homes = {name: group.name for group in groups for name in group.nodes}
+    for name, home in homes.items():
+        for fault in (read for read in graph.reads(name) if read.startswith("!")):
+            away = [homes[one] for one in graph.readers(fault[1:]) if homes[one] != home]
+            if away:
+                raise positioned(
+                    written_of(graph.nodes[name]).at,
+                    f"'{fault}' is read in the execGroup {home!r}, and events of '{fault[1:]}'"
+                    f" may fail in {away[0]!r}",
+                    "put both in one execGroup",
+                )
 
 
 def _refuse_shared(node: PlanNode, group: ExecGroup, kind: str, name: str, homes: set[str]) -> None:

@@ -3,9 +3,11 @@ whole."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lockstep.plan.fleet.contract import Feed, FleetPlan, GroupPlan, Routing, Together
+from lockstep.plan.nodes import PlanNode
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.printing import print_node
 
@@ -15,10 +17,31 @@ def explain_fleet(fleet: FleetPlan) -> str:
     number = len(fleet.groups)
     groups = "1 group" if number == 1 else f"{number} groups"
     lines = [f"in {_partitions(fleet.parallel)}: {groups}"]
-    written = {name for node in fleet.app.nodes for name in node.written}
+    nodes = fleet.app.nodes
+    written = {name for node in nodes for name in node.written} - _returning(nodes)
     for group in fleet.groups:
         lines += [f"  {line}" for line in _group(group, written)]
     return "\n".join(lines)
+
+
+def _returning(nodes: Sequence[PlanNode]) -> set[str]:
+    """The streams whose rows bring more of their own: they begin with what is sent to them."""
+    ahead: dict[str, set[str]] = {}
+    for node in nodes:
+        for read in node.reads:
+            ahead.setdefault(read, set()).update(node.written)
+    return {stream for stream in ahead if stream in _reached(ahead, stream)}
+
+
+def _reached(ahead: Mapping[str, set[str]], stream: str) -> set[str]:
+    """What the rows of a stream lead to."""
+    found: set[str] = set()
+    left = [stream]
+    while left:
+        fresh = ahead.get(left.pop(), set()) - found
+        found |= fresh
+        left += fresh
+    return found
 
 
 def _partitions(count: int) -> str:
@@ -44,7 +67,7 @@ def _group(group: GroupPlan, written: set[str]) -> list[str]:
 
 def _feed(feed: Feed, written: set[str]) -> str:
     """What is sent straight to a stream that queries write goes without saying."""
-    places = ["the input"] if feed.stream not in written else []
+    places = ["the input"] if feed.from_input and feed.stream not in written else []
     places += [f"group {name}" for name in feed.writers]
     return f"{feed.stream} from {' and '.join(places)}, {_routing(feed)}"
 

@@ -43,6 +43,8 @@ def partition_trait(node: PartitionNode, checked: CheckedApp, rules: int) -> Tra
         if not is_pure(key.expression):
             return Whole("its key is not said by the event alone")
         keys[key.stream] = plain(key.expression)
+    if not keys.keys() & set(node.reads):
+        return Whole("none of its queries reads a stream that it has a key for")
     known, written = _carries(node, keys)
     ways: list[dict[str, str]] = [{}]
     for query in node.queries:

@@ -43,16 +43,16 @@ def fleet_of(plan: AppPlan, parallel: int | None = None, rules: int = RULES) -> 
         because = "@app:compat brings old defects back, which hang on all events"
         return FleetPlan(plan, asked or ONE, (_single(plan, because),))
     if has_dist(plan):
-        groups = _as_told(plan, asked)
-        return FleetPlan(plan, max(group.partitions for group in groups), groups)
+        groups = _as_told(plan, asked, rules)
+        return FleetPlan(plan, max(group.partitions for group in groups), groups, rules)
     assert asked is not None
-    return FleetPlan(plan, asked, _automatic(plan, asked, rules))
+    return FleetPlan(plan, asked, _automatic(plan, asked, rules), rules)
 
 
-def _as_told(plan: AppPlan, parallel: int | None) -> tuple[GroupPlan, ...]:
+def _as_told(plan: AppPlan, parallel: int | None, rules: int) -> tuple[GroupPlan, ...]:
     """What @dist says."""
     graph = Graph(plan, _TOLD)
-    teams, chosen = teams_of(graph, parallel)
+    teams, chosen = teams_of(graph, parallel, rules)
     if len(teams) == 1 and teams[0].draft is None:
         return (_single(plan, None),)
     assembly = Assembly(graph, chosen)
@@ -63,11 +63,12 @@ def _as_told(plan: AppPlan, parallel: int | None) -> tuple[GroupPlan, ...]:
 
 def _single(plan: AppPlan, because: str | None) -> GroupPlan:
     """The app as it is written, in one place."""
+    faults = dict.fromkeys(one for node in plan.nodes for one in node.reads if one[0] == "!")
     return GroupPlan(
         MAIN,
         ONE,
         plan.text,
-        tuple(Feed(stream, True, ()) for stream in plan.inputs),
+        tuple(Feed(stream, True, ()) for stream in (*plan.inputs, *faults)),
         (),
         plan.exported,
         plan.stored,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from lockstep.plan.fleet.contract import Feed
 from lockstep.plan.fleet.keys import never_null
 from lockstep.plan.fleet.traits import Keyed
 from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode
@@ -21,7 +22,8 @@ from lockstep.siddhiql.typing import infer
 @dataclass(frozen=True)
 class Content:
     """What stands in a group's text. `streams`: those that it reads, writes or gives out;
-    `wrapped`: the keys of queries that become partitions; `stores`: its tables and the like."""
+    `wrapped`: the keys of queries that become partitions; `stores`: its tables and the like.
+    `feeds`: how events reach it."""
 
     nodes: frozenset[str]
     streams: frozenset[str]
@@ -29,6 +31,7 @@ class Content:
     channels: frozenset[str]
     wrapped: Mapping[str, Keyed]
     stores: frozenset[str]
+    feeds: tuple[Feed, ...]
 
 
 def scope_of(checked: CheckedApp, stream: str) -> Scope:
@@ -100,7 +103,11 @@ def _definitions(
     plan: AppPlan, content: Content, execution: tuple[ast.Query | ast.Partition, ...]
 ) -> Iterator[ast.Definition]:
     checked = plan.checked
-    called = {one.name for one in below(execution) if isinstance(one, ast.FunctionCall)}
+    streams = content.streams | {
+        key.stream for one in execution if isinstance(one, ast.Partition) for key in one.keys
+    }
+    asked = (*execution, *((feed.key, feed.where) for feed in content.feeds))
+    called = {one.name for one in below(asked) if isinstance(one, ast.FunctionCall)}
     if content.stores:
         # Aggregations call some, and on-demand queries may call all.
         called |= set(checked.functions)
@@ -109,7 +116,7 @@ def _definitions(
         match one:
             case ast.StreamDefinition():
                 defined.add(one.name)
-                if one.name in content.streams:
+                if one.name in streams:
                     yield _stream(one, content)
             case ast.FunctionDefinition():
                 if one.name in called:
@@ -119,7 +126,7 @@ def _definitions(
                     yield one
     written = {name for node in plan.nodes if node.name in content.nodes for name in node.written}
     for name in checked.streams:
-        if name in defined or name not in content.streams or name in checked.triggers:
+        if name in defined or name not in streams or name in checked.triggers:
             continue
         if not name.startswith("!") and (name not in written or name in content.channels):
             schema = checked.streams[name]
@@ -148,8 +155,8 @@ def _named(
             replace(query, annotations=_info(query.annotations, one.name))
             for query, one in zip(written.queries, node.queries, strict=True)
         )
-        # Its text need not define what it has a key for and does not read.
-        keys = tuple(one for one in written.keys if one.stream in node.reads)
+        # Its text need not define what it has a key for and does not read, if one key is left.
+        keys = tuple(one for one in written.keys if one.stream in node.reads) or written.keys
         info = _info(written.annotations, node.name)
         return replace(written, keys=keys, queries=queries, annotations=info)
     query = replace(written, annotations=_info(written.annotations, node.name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lockstep.bus import LogName, OutputTail
 from lockstep.control import AppView, UnitView
@@ -31,6 +31,17 @@ class NoBeginningError(LockstepError):
     """Neither a revision nor the log's beginning is there: the state cannot be rebuilt."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """An engine and the generation of its state. `is_empty`: that begins here; `lost`: what of the
+    layout before it goes on without."""
+
+    engine: AppEngine
+    generation: Generation
+    is_empty: bool
+    lost: tuple[str, ...] = ()
+
+
 async def begin(
     around: Surroundings, name: LogName, view: AppView, nodes: tuple[str, ...], offload: Offload
 ) -> Replica:
@@ -47,7 +58,8 @@ async def begin(
     # The log first: what it says has begun is in the store by then.
     tail = await output_log.tail()
     revisions = await around.world.store.revisions.list(*name.key)
-    engine, generation, is_empty = await _engine(around, view, revisions, tail, offload)
+    begun = await _begun(around, view, revisions, tail, offload)
+    engine = begun.engine
     try:
         first, last = await input_log.bounds()
         if first > engine.position + 1 and last > 0:
@@ -59,8 +71,9 @@ async def begin(
             )
         site = Site(**vars(around), name=name, input=input_log, output=output_log)
         wanted = Wanted(view, nodes, around.settings.processor)
-        running, lead = Running(engine, generation, wanted), Lead()
-        if is_empty:
+        running = Running(engine, begun.generation, wanted, began_empty=begun.lost)
+        lead = Lead()
+        if begun.is_empty:
             running.unrecorded = Beginning(*await engine.contents())
         published = Published(site, running, lead)
         published.saw(tail)
@@ -87,14 +100,14 @@ def _tell_of_gap(
         )
 
 
-async def _engine(
+async def _begun(
     around: Surroundings,
     view: AppView,
     revisions: Sequence[Revision],
     tail: OutputTail,
     offload: Offload,
-) -> tuple[AppEngine, Generation, bool]:
-    """The engine, the generation of its state, and whether that is an empty one."""
+) -> _Begun:
+    """From the layout before, from the newest revision that can be used, or from nothing."""
     deployment = view.deployment
     origin: Position = deployment.origin.position
     if isinstance(view, UnitView) and view.former and not counting(revisions, tail):
@@ -102,7 +115,7 @@ async def _engine(
         if found.lost:
             around.log.warning("a part of the state does not fit", lost=found.lost)
         generation = Generation(deployment.life, found.engine.position)
-        return found.engine, generation, True
+        return _Begun(found.engine, generation, is_empty=True, lost=found.lost)
     choice = choose(revisions, deployment, tail, origin=origin)
     if isinstance(choice, Fresh):
         origin = choice.origin
@@ -115,7 +128,7 @@ async def _engine(
         for revision in sorted(alike, key=lambda one: one.position, reverse=True):
             engine = await _restored(around, view, revision, offload)
             if engine is not None:
-                return engine, generation_at(revision, tail), False
+                return _Begun(engine, generation_at(revision, tail), is_empty=False)
     generation = Generation(_first_life(deployment), origin)
     there = tail.generation
     if there is not None and there != generation:
@@ -129,7 +142,7 @@ async def _engine(
     engine = await around.engines.make(
         deployment.text, deployment.version, offload, origin=origin, view=view
     )
-    return engine, generation, True
+    return _Begun(engine, generation, is_empty=True)
 
 
 def _first_life(deployment: Deployment) -> Life:

@@ -13,13 +13,15 @@ from lockstep.control.endings import ending_id, endings_of, last_revision
 from lockstep.events import Position
 from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.succession import succeed
+from lockstep.fleet.renaming import Renaming, cut_otherwise, is_of_queries
 from lockstep.fleet.splitting import split_snapshot
 from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
-from lockstep.plan import Plans
+from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import named_text, united_text
 from lockstep.plan.parts import parts_of
+from lockstep.plan.paths import name_of, query_path
 from lockstep.plan.succession import NOT_THERE, said
 from lockstep_services.processor.replica.site import Surroundings
 from lockstep_services.processor.state.engine import AppEngine
@@ -51,7 +53,8 @@ async def inherit(around: Surroundings, view: UnitView, offload: Offload) -> Inh
     states = await _to_restore(around, view) or ended
     engine = await around.engines.make(one.text, one.version, offload, origin=position, view=view)
     try:
-        return Inherited(engine, await _take_over(around, engine, states, sends, offload))
+        lost = await _take_over(around, engine, states, _before(view), sends, offload)
+        return Inherited(engine, lost)
     except SnapshotError as error:
         await engine.close()
         around.log.warning("a state does not fit", reason=str(error))
@@ -68,6 +71,7 @@ async def _take_over(
     around: Surroundings,
     engine: AppEngine,
     states: Sequence[Ended],
+    before: AppPlan,
     sends: bytes,
     offload: Offload,
 ) -> tuple[str, ...]:
@@ -75,12 +79,16 @@ async def _take_over(
     unit = engine.unit
     assert unit is not None
     plans = around.engines.plans
-    contents, lost = await offload.run(lambda: handed_down(unit, states, sends, plans))
-    if contents.snapshot:
-        await engine.restore(engine.position, contents)
-    else:
-        engine.remember(contents)
+    contents, lost = await offload.run(lambda: handed_down(unit, states, before, sends, plans))
+    await engine.restore(engine.position, contents)
     return lost
+
+
+def _before(view: UnitView) -> AppPlan:
+    """The whole app of the layout before. A state that is gone back to is of that text, too, as a
+    restore changes none."""
+    former = view.former[0]
+    return former.whole.app if isinstance(former, UnitView) else former.plan
 
 
 async def _ended(around: Surroundings, former: Sequence[AppView]) -> tuple[Position, list[Ended]]:
@@ -118,37 +126,51 @@ async def _to_restore(around: Surroundings, view: UnitView) -> list[Ended]:
 
 
 def handed_down(
-    unit: Unit, states: Sequence[Ended], sends: bytes, plans: Plans
+    unit: Unit, states: Sequence[Ended], before: AppPlan, sends: bytes, plans: Plans
 ) -> tuple[Contents, tuple[str, ...]]:
     """What a unit takes over, and what is lost: of all units that had something of it, since what
-    belongs to its group now may have been in another one. `sends`: those of late, which a restore
-    does not forget. SnapshotError. Pure."""
-    text = unit.plan.app.text
-    wanted = {part.path for part in parts_of(unit.plan.app)}
-    states = [one for one in states if one.group is None or _has_any(one, wanted, plans)]
-    if not states:
-        return Contents(text, b"", (), (), sends), ()
+    belongs to its group now may have been in another one. `before`: the whole app that these were
+    units of. `sends`: those of late, which a restore does not forget. SnapshotError. Pure."""
+    app = unit.plan.app
     if states[0].group is None:
-        # In the texts of groups everything has a name, by which its state is found.
-        old = plans.of(named_text(plans.of(states[0].contents.text)))
-    else:
-        old = plans.of(united_text(one.contents.text for one in states))
+        before = plans.of(states[0].contents.text)
+    renaming = Renaming(before, unit.plan.fleet.app)
+    # A group that is all of an app has its text, in which not everything has a name.
+    named = {one.contents.text: named_text(plans.of(one.contents.text)) for one in states}
+    wanted = {_known_by(part.path) for part in parts_of(app)}
+
+    def has_any(text: str) -> bool:
+        paths = (renaming.path(part.path) for part in parts_of(plans.of(text)))
+        return not wanted.isdisjoint(map(_known_by, paths))
+
+    # What is all new begins at the clock that there is, in an app that goes on.
+    own = [one for one in states if one.group is None or has_any(named[one.contents.text])]
+    states = own or states[:1]
+    old = plans.of(renaming.text(united_text(named[one.contents.text] for one in states)))
     snapshot = joined_snapshots([one.contents.snapshot for one in states], old.checked.tables)
-    succeeded = succeed(old, snapshot, unit.plan.app)
-    elsewhere = _in_other_groups(unit, plans)
-    lost = tuple(one for one in succeeded.lost if one not in elsewhere)
-    return Contents(text, split_snapshot(succeeded.snapshot, unit), (), (), sends), lost
+    succeeded = succeed(old, renaming.snapshot(snapshot), plans.of(named_text(app)))
+    told = _told(unit, renaming, plans)
+    lost = dict.fromkeys(told.get(one, one) for one in succeeded.lost)
+    contents = Contents(app.text, split_snapshot(succeeded.snapshot, unit), (), (), sends)
+    return contents, tuple(one for one in lost if one is not None)
 
 
-def _has_any(one: Ended, paths: set[str], plans: Plans) -> bool:
-    return not paths.isdisjoint(part.path for part in parts_of(plans.of(one.contents.text)))
+def _known_by(path: str) -> str:
+    """How a part is known, be it a query or the partition that the query is cut in."""
+    kind, _, name = path.partition("/")
+    return query_path(name_of(name)) if kind == "partition" else path
 
 
-def _in_other_groups(unit: Unit, plans: Plans) -> frozenset[str]:
-    """What is said of a part that goes on in another group: it is not lost."""
-    return frozenset(
-        said(part.path, NOT_THERE)
-        for group in unit.plan.fleet.groups
-        if group.name != unit.group.name
-        for part in parts_of(plans.of(group.text))
-    )
+def _told(unit: Unit, renaming: Renaming, plans: Plans) -> dict[str, str | None]:
+    """What people are told where this is said of what a unit does not take over; None: nothing, as
+    that goes on in another group."""
+    told: dict[str, str | None] = dict(renaming.reasons)
+    elsewhere: set[str] = set()
+    for group in unit.plan.fleet.groups:
+        for path in (part.path for part in parts_of(plans.of(group.text))):
+            if is_of_queries(path):
+                other, why = cut_otherwise(path)
+                told[said(other, NOT_THERE)] = why
+            if group.name != unit.group.name:
+                elsewhere.add(said(path, NOT_THERE))
+    return told | dict.fromkeys(elsewhere)

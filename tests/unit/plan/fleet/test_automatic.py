@@ -373,6 +373,61 @@ def test_null_is_dropped_in_front_of_a_filter_as_behind_it() -> None:
     assert routes(found, "by_k")["S"] == "k"
 
 
+@pytest.mark.parametrize(
+    ("more", "has_key"),
+    [
+        ("", "define stream R (k string, v int);"),
+        ("@info(name='x') from S select k, count() as n group by k insert into X;", "X (k string"),
+    ],
+)
+def test_a_partition_whose_keys_nobody_reads_is_whole(more: str, has_key: str) -> None:
+    """It has no event by key. Its text defines what it has a key for, in it and in no other
+    group written."""
+    keyed = "X" if more else "R"
+    found = fleet(
+        SUMS + more + f"@info(name='none') partition with (k of {keyed}) begin"
+        " from S select k insert into O; end;"
+    )
+    assert found.group("main").nodes == ("none",)
+    assert "none: none of its queries reads" in reason(found)
+    assert has_key in found.group("main").text
+
+
+HOT = (
+    "@OnError(action='STREAM') @sink(type='log', on.error='STREAM')"
+    " define stream Hot (k string, t long);"
+    "@info(name='hot') from S select k, sum(v) as t group by k insert into Hot;"
+    "@info(name='failed') from !Hot select k, _error as why insert into Failed;"
+)
+
+
+def test_what_a_sink_refused_reaches_the_whole_group() -> None:
+    """Also where another group writes the stream of the sink: that one alone gives it out."""
+    found = fleet(HOT)
+    assert nodes(found) == {"by_k": ("hot",), "main": ("failed",)}
+    assert routes(found, "main")["!Hot"] == "all"
+    assert [group.exported for group in found.groups] == [("Hot",), ("Failed",)]
+
+
+def test_an_app_that_is_not_cut_gets_what_a_sink_refused() -> None:
+    """In the one group that it is."""
+    found = fleet(HOT + "from Hot#window.length(2) select count() as n insert into N;")
+    assert found.is_single
+    assert routes(found, "main")["!Hot"] == "all"
+
+
+def test_a_group_has_the_functions_of_its_keys() -> None:
+    """A plain query beside a partition is cut by that one's key, and calls nothing itself."""
+    found = fleet(
+        "define function f[python] return int { return data[0] % 2 };"
+        "@info(name='p') partition with (f(v) of S) begin"
+        " from S select k, sum(v) as t insert into O; end;"
+        "@info(name='q') from S[v > 3] select k insert into P;"
+    )
+    assert nodes(found) == {"by_v": ("p",), "by_v_2": ("q",)}
+    assert all("define function f" in group.text for group in found.groups)
+
+
 def test_a_key_of_a_stream_that_nobody_reads_is_left_out() -> None:
     """The group's text does not define that stream."""
     found = fleet(SUMS.replace("k of S", "k of S, k of R"))

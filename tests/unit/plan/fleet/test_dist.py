@@ -88,6 +88,56 @@ def test_several_keys_for_one_stream() -> None:
     assert routes(found, "g_2")["S"] == "v % 4"
 
 
+TWO_KEYS = (
+    "@dist(execGroup='g', parallel='2') @info(name='p') partition with (k of S) begin"
+    " from S select k, sum(v) as t insert into T; end;"
+    "@dist(execGroup='g', parallel='2') @info(name='r') partition with (v of S) begin"
+    " from S select v, count() as t insert into U; end;"
+)
+SECOND = (
+    "@dist(execGroup='g_2', parallel='2') @info(name='z') partition with (v of S) begin"
+    " from S select v, count() as n insert into Z; end;"
+)
+
+
+def test_no_two_groups_get_one_name() -> None:
+    """Of two that are called alike, the rows of one would never be made."""
+    found = told(TWO_KEYS + SECOND)
+    assert nodes(found) == {"g": ("p",), "g_3": ("r",), "g_2": ("z",)}
+    assert [group.exported for group in found.groups] == [("T",), ("U",), ("Z",)]
+
+
+def test_the_rules_before_gave_two_groups_one_name() -> None:
+    """A layout of an earlier release keeps the names that its logs have."""
+    found = fleet_of(plan_of(STREAMS + TWO_KEYS + SECOND), rules=3)
+    assert [group.name for group in found.groups] == ["g", "g_2", "g_2"]
+
+
+def _alone(name: str, parallel: int, said: str = "") -> str:
+    return (
+        f"@info(name='{name}') @dist({said}parallel='{parallel}') partition with (k of S) begin"
+        f" from S select k, v insert into O{parallel}; end;"
+    )
+
+
+def test_an_element_without_an_exec_group_has_its_own() -> None:
+    """Whatever names of others look like its own once they are names of logs."""
+    found = told(
+        _alone("a b", 2) + _alone("a_b", 3) + _alone("z", 4, "execGroup='a_b_2', ")
+        + _alone("main", 5) + "@info(name='f') from R select k insert into F;"
+    )  # fmt: skip
+    assert nodes(found) == {
+        "a_b": ("a b",), "a_b_3": ("a_b",), "a_b_2": ("z",), "main_2": ("main",), "main": ("f",)
+    }  # fmt: skip
+    assert [group.partitions for group in found.groups] == [2, 3, 4, 5, 1]
+
+
+def test_a_long_name_has_room_for_a_number() -> None:
+    """Names of groups have at most 64 characters."""
+    names = list(nodes(told(_alone("x" * 70, 2) + _alone("x" * 71, 3))))
+    assert names == ["x" * 64, "x" * 60 + "_2"]
+
+
 def test_groups_that_write_one_stream_both_give_it_out() -> None:
     """Each copy publishes what it made."""
     found = told(
@@ -95,6 +145,31 @@ def test_groups_that_write_one_stream_both_give_it_out() -> None:
         "@dist(execGroup='b') @info(name='b') from R select k insert into O;"
     )
     assert [group.exported for group in found.groups] == [("O",), ("O",)]
+
+
+HOT = (
+    "@OnError(action='STREAM') @sink(type='log', on.error='STREAM')"
+    " define stream Hot (k string, v int);"
+    "@dist(execGroup='g', parallel='2') @info(name='f') from S select k, v insert into Hot;"
+    "@dist(execGroup='e') @info(name='e') from !Hot select k, _error as why insert into Failed;"
+)
+READS_HOT = "@dist(execGroup='h') @info(name='h') from Hot select k insert into H;"
+
+
+def test_what_a_sink_refused_reaches_who_reads_it() -> None:
+    """In a group of its own: the group that writes the stream does not give it on."""
+    found = told(HOT)
+    assert nodes(found) == {"g": ("f",), "e": ("e",)}
+    assert routes(found, "e")["!Hot"] == "all"
+    assert [group.channels for group in found.groups] == [(), ()]
+    nearby = told(HOT + READS_HOT.replace("'h')", "'e')", 1))
+    assert routes(nearby, "e")["!Hot"] == routes(nearby, "e")["Hot"] == "all"
+
+
+def test_the_rules_before_parted_fault_streams() -> None:
+    """A layout of an earlier release goes on."""
+    found = fleet_of(plan_of(STREAMS + HOT + READS_HOT), rules=3)
+    assert nodes(found) == {"g": ("f",), "e": ("e",), "h": ("h",)}
 
 
 SINK = "@sink(type='log') define stream I (k string, v int);"
@@ -203,6 +278,17 @@ LOOP = (
             "@dist(execGroup='g', parallel='2') partition with (v > 1 as 'a' of S) begin"
             " from S select k insert into O; end;",
             "ranges",
+            "parallel='1'",
+        ),
+        (
+            HOT + READS_HOT,
+            "'!Hot' is read in the execGroup 'e', and events of 'Hot' may fail in 'h'",
+            "put both in one execGroup",
+        ),
+        (
+            "@dist(execGroup='g', parallel='2') partition with (k of R) begin"
+            " from S select k insert into O; end;",
+            "none of its queries reads a stream that it has a key for",
             "parallel='1'",
         ),
         (

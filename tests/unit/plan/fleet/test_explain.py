@@ -38,6 +38,22 @@ def test_turns_are_told() -> None:
     assert "each event in one partition, by turns" in explain_fleet(fleet(text, None))
 
 
+def test_a_stream_that_a_group_reads_and_writes_is_told() -> None:
+    """All that begins a loop is sent straight to it."""
+    loop = (
+        "@info(name='p') partition with (k of R) begin"
+        " from R[v > 0] select k, v - 1 as v insert into R; end;"
+    )
+    assert "    reads R from the input, by k" in explain_fleet(fleet(loop)).splitlines()
+    read = "@info(name='q') from R select k, sum(v) as t group by k insert into O;"
+    plain = "@info(name='f') from R[v > 0] select k, v - 1 as v insert into R;"
+    told = [one.strip() for one in explain_fleet(fleet(plain + read)).splitlines()]
+    assert [one for one in told if one.startswith("reads")] == [
+        "reads R from the input, all of it",
+        "reads R from group main, by k (null is a key, too), all of a key together",
+    ]
+
+
 def test_programs_get_the_same() -> None:
     """With the text of every group."""
     groups = {group["name"]: group for group in fleet_as_json(fleet(APP))["groups"]}

@@ -11,13 +11,21 @@ from structlog.testing import capture_logs
 
 from lockstep.bus import LogName, OutputTail
 from lockstep.clock import VirtualClock
-from lockstep.control import AppView
-from lockstep.events import Generation, Life, UnavailableError
+from lockstep.control import AppView, UnitView, view_of
+from lockstep.control.endings import end_key
+from lockstep.events import (
+    EventsRecord,
+    Generation,
+    InputEvent,
+    Life,
+    LogEntry,
+    UnavailableError,
+)
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.frame import InlineOffload, Offload, ThreadOffload
 from lockstep.plan import Plans
 from lockstep.settings import load_settings
-from lockstep.store import Deployment, Origin, Revision, revision_id
+from lockstep.store import Deployment, Former, Origin, Revision, revision_id
 from lockstep.telemetry import get_logger
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.revise.beginning import NoBeginningError, begin
@@ -54,14 +62,16 @@ class Place:
     def __init__(self, *positions: int) -> None:
         self.executors, self.log, plans = Executors(), InputLog(), Plans()
         self._plan = plans.of(TEXT)
-        contents = Contents(TEXT, ReferenceExecutor(self._plan).snapshot(), (), ())
+        self.contents = Contents(TEXT, ReferenceExecutor(self._plan).snapshot(), (), ())
+        self.ended: dict[tuple[str, str, int], list[Revision]] = {}
 
         async def answer(found: object) -> Any:
             return found
 
         found = [_revision(position) for position in positions]
         revisions = SimpleNamespace(
-            list=lambda *_: answer(found), load=lambda _: answer(seal(contents))
+            list=lambda *key: answer(self.ended.get(key, found)),
+            load=lambda _: answer(seal(self.contents)),
         )
         output = SimpleNamespace(tail=lambda: answer(OutputTail(1, 1, None, STATE)))
         bus = SimpleNamespace(
@@ -70,11 +80,12 @@ class Place:
         world = SimpleNamespace(bus=bus, store=SimpleNamespace(revisions=revisions))
         nothing = dict.fromkeys(
             ("holders", "randomness", "metrics", "traces", "beating", "make_offload", "leases",
-             "hearing", "readings", "looks")
+             "hearing", "looks")
         )  # fmt: skip
         self._around = SimpleNamespace(
             **nothing,
             node="n",
+            readings=SimpleNamespace(open=lambda _: answer(self.log)),
             world=world,
             settings=load_settings({}),
             clock=VirtualClock(0),
@@ -83,12 +94,13 @@ class Place:
             engines=Engines(plans, self.executors.make, 10),
         )
 
-    async def begin(self, offload: Offload | None = None) -> Replica:
-        """A replica at its beginning."""
+    async def begin(self, offload: Offload | None = None, view: AppView | None = None) -> Replica:
+        """A replica at its beginning; by default of an app in one unit."""
         deployment = Deployment("A", TEXT, "v", LIFE, 1, 1, origin=Origin(0, 7))
         around: Any = self._around
-        view = AppView(deployment, self._plan)
-        return await begin(around, NAME, view, ("n",), offload or InlineOffload())
+        view = view or AppView(deployment, self._plan)
+        name = view.log if isinstance(view, UnitView) else NAME
+        return await begin(around, name, view, ("n",), offload or InlineOffload())
 
 
 def _revision(position: int) -> Revision:
@@ -183,6 +195,29 @@ async def test_an_empty_state_is_closed_before_another_one_begins_behind_the_log
     replica = await place.begin()
     assert replica.running.engine.position == 8
     assert (len(place.executors.made), place.executors.left) == (2, 1)
+
+
+async def test_a_unit_says_what_of_the_layout_before_began_empty() -> None:
+    """As long as it lives, in every heartbeat: what an app in one unit held of a query that is cut
+    by key from now on."""
+    text = (
+        "@app:name('A') define stream In (k string, v int);"
+        " from In#window.time(1 hour) select k, sum(v) as t group by k insert into Out;"
+    )
+    former = Former(text, "v", 0, 0, LIFE)
+    deployment = Deployment("A", text, "v", Life(7, 2), 1, 1, parallel=2, layout=2, former=former)
+    plans = Plans()
+    (unit, *_) = view_of(deployment, plans).units
+    before = ReferenceExecutor(plans.of(text))
+    before.run_slice([LogEntry(1, EventsRecord("In", 5, ((InputEvent(5, ("a", 1)),),)))])
+    place = Place()
+    place.contents = Contents(text, before.snapshot(), (), ())
+    (whole,) = unit.former
+    place.ended[end_key(whole.log)] = [_revision(1)]
+    replica = await place.begin(view=unit)
+    assert replica.status().began_empty == ("query 'query_1' (its state is kept otherwise)",)
+    assert replica.status().begins_behind == 1
+    await replica.running.engine.close()
 
 
 async def test_what_an_executor_says_bears_whose_it_is() -> None:
