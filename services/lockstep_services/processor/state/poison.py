@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lockstep.events import Position
-from lockstep.execute.contract import SliceResult
+from lockstep.execute.contract import EventFault, SliceResult
+from lockstep.execute.undoing import UNFOLDABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class PoisonCount:
         found = [fault for fault in result.faults if fault.is_poison]
         if result.stopped is not None:
             self._stop(result.stopped)
-        for fault in found:
+        for fault in _counted(found):
             self._positions.append(fault.position)
             span = self._positions[-1] - self._positions[0]
             if len(self._positions) == self._limit.events and span < self._limit.positions:
@@ -47,3 +49,15 @@ class PoisonCount:
     def _stop(self, why: str) -> None:
         if self.stopped is None:
             self.stopped = f"stopped: {why}. Deploy a changed text, or raise the limit"
+
+
+def _counted(found: Sequence[EventFault]) -> Iterator[EventFault]:
+    """A record that was set aside as a whole counts once: one of its events may have been too
+    much, and nobody knows which. Else one large record would end the app."""
+    whole: Position | None = None
+    for fault in found:
+        if fault.reason == UNFOLDABLE:
+            if fault.position == whole:
+                continue
+            whole = fault.position
+        yield fault
