@@ -123,5 +123,5 @@ $(VENV)/runtime: $(VENV)/created requirements.lock pyproject.toml
 $(VENV)/dev: $(VENV)/runtime requirements-dev.lock
 	$(PIP) install --quiet --require-hashes -r requirements-dev.lock & pip=$$!; \
 	$(BIN)/python -m lockstep.execute.columnar.precompile && wait $$pip
-	$(BIN)/python -m compileall -q -j $(WORKERS) $(VENV)/lib/python3*/site-packages
+	$(BIN)/python -m compileall -q -j $(WORKERS) $(VENV)/lib/python3*/site-packages libs services
 	@touch $@

@@ -40,6 +40,13 @@ def pytest_make_collect_report(collector: pytest.Collector) -> pytest.CollectRep
     return pytest.CollectReport(collector.nodeid, "passed", None, [])
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Nothing is shown of a test that passes: a dot for each takes a sixth of what pytest does."""
+    passes = report.when == "call" and report.passed and not hasattr(report, "wasxfail")
+    return ("passed", "", "") if passes else None
+
+
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Runs what this process claims."""
     following = claimed(session)
@@ -60,12 +67,14 @@ def claimed(session: pytest.Session) -> Iterator[pytest.Item]:
     Each is claimed when its first test is asked for. Behind FIRST the largest files come first, so
     that none that takes long is left at the end."""
     folder: Path = session.config.getoption("claims")
+    shown = session.config.get_terminal_writer()
     modules = session.config.stash[UNREAD]
     ours: set[str] = set()
     for module in sorted(modules, key=_place):
         is_shared = module.path.name == GOLDENS
         if not is_shared and not claim(folder, module.nodeid):
             continue
+        shown.write(".", flush=True)
         for item in read(session, module):
             group = next(item.iter_markers("xdist_group")).args[0]
             if is_shared and group not in ours:

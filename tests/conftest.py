@@ -30,7 +30,7 @@ LONG = ("servers", "spark", "processes")
 SPARK_TIMEOUT_S = 400
 """The first test of a worker starts Spark: seconds on an idle machine, minutes on a crowded one."""
 
-GARBAGE = 20_000
+GARBAGE = 60_000
 """New objects until garbage is looked for in cycles: as tests go, most of it is none."""
 
 

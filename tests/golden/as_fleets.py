@@ -9,11 +9,11 @@ from pathlib import Path
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan
-from lockstep.plan.fleet import FleetPlan, fleet_of
+from lockstep.plan.fleet import FleetPlan
 from lockstep.testing.files import load
 from lockstep.testing.play import _Player
 from lockstep.testing.scenario import Scenario
-from lockstep.testing.virtual_app import VirtualApp, rehearsed
+from lockstep.testing.virtual_app import VirtualApp, cut_into
 
 PARTITIONS = 3
 CUT_MIN = 30
@@ -37,7 +37,7 @@ def fleets_of(file: Path) -> list[tuple[Scenario, FleetPlan]]:
     for scenario in load(file).scenarios:
         if any(call.text.startswith("@restore") for call in scenario.calls):
             continue  # what came behind the restored state is in no log
-        fleet = fleet_of(rehearsed(scenario.app_text), PARTITIONS)
+        fleet = cut_into(scenario.app_text, PARTITIONS)
         if any(group.partitions > 1 for group in fleet.groups):
             found.append((scenario, fleet))
     return found

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from lockstep.fleet import FleetExecutor
-from lockstep.plan.fleet import fleet_of
 from lockstep.testing.difference import differences
 from lockstep.testing.files import find_files, load, run_file
 from lockstep.testing.play import play
-from lockstep.testing.virtual_app import rehearsed
+from lockstep.testing.virtual_app import cut_into
 from tests.golden.as_fleets import (
     BY_PARTITION,
     CUT_MIN,
@@ -93,7 +92,7 @@ def test_a_golden_holds_in_partitions(file: Path) -> None:
     """Each call brings what is written there: rows of queries, refusals, answers and faults. Apps
     that stay one unit are played as they are elsewhere."""
     texts = {scenario.app_text for scenario in load(file).scenarios}
-    if all(fleet_of(rehearsed(text), PARTITIONS).is_single for text in texts):
+    if all(cut_into(text, PARTITIONS).is_single for text in texts):
         return
     for report in run_file(file, parallel=PARTITIONS):
         if file.as_posix().endswith(BY_PARTITION):

@@ -12,10 +12,14 @@ process is large enough that it does not end first, except in texts of thousands
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import hashlib
+import os
 import struct
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final, cast
 
 import wasmtime
@@ -171,7 +175,7 @@ class _Instance:
 
 @cache
 def _compiled() -> tuple[wasmtime.Engine, wasmtime.Module, wasmtime.Linker]:
-    """The machine, once for a process: compiling it takes about a second."""
+    """The machine, once for a process."""
     config = wasmtime.Config()
     config.consume_fuel = True
     config.cranelift_nan_canonicalization = True
@@ -186,13 +190,30 @@ def _compiled() -> tuple[wasmtime.Engine, wasmtime.Module, wasmtime.Linker]:
     config.memory_may_move = True
     engine = wasmtime.Engine(config)
     package, name = _GUEST
-    module = wasmtime.Module(engine, resources.files(package).joinpath(name).read_bytes())
+    code = resources.files(package).joinpath(name).read_bytes()
+    digest = hashlib.sha256(code).hexdigest()[:16]
+    module = module_of(engine, code, Path(__file__).parent / "__pycache__" / f"quickjs-{digest}")
     linker = wasmtime.Linker(engine)
     for wanted in module.imports:
         kind = cast(wasmtime.FuncType, wanted.type)
         given = _IMPORTS.get(wanted.name or "", _refuse if kind.results else _nothing)
         linker.define_func(wanted.module, wanted.name or "", kind, given, access_caller=True)
     return engine, module, linker
+
+
+def module_of(engine: wasmtime.Engine, code: bytes, kept: Path) -> wasmtime.Module:
+    """The compiled code that a former process kept, among the compiled modules, whose owners are as
+    much to be trusted. Wasmtime refuses what another version left, or other settings. Else it is
+    compiled, which takes more than a second, and kept where that is possible."""
+    with contextlib.suppress(wasmtime.WasmtimeError):
+        return wasmtime.Module.deserialize_file(engine, str(kept))
+    module = wasmtime.Module(engine, code)
+    written = kept.with_suffix(f".{os.getpid()}")  # nobody reads half a file
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(exist_ok=True)
+        written.write_bytes(module.serialize())
+        written.replace(kept)
+    return module
 
 
 def _zeros(caller: wasmtime.Caller, at: int, size: int) -> int:

@@ -9,6 +9,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def load_settings(
     variables = os.environ if environment is None else environment
     mistakes: list[Mistake] = []
     named = variables.get(FILE_VARIABLE)
-    table = _defaults()
+    table = {section: dict(keys) for section, keys in _defaults().items()}
     origins: dict[tuple[str, str], str] = {}
     chosen = file if file is not None else (Path(named) if named else None)
     if chosen is not None:
@@ -53,6 +54,7 @@ def environment_name(section: str, key: str) -> str:
     return f"{PREFIX}{section.upper()}{SEPARATOR}{key.upper()}"
 
 
+@cache
 def _defaults() -> Table:
     text = resources.files("lockstep.settings").joinpath("defaults.toml").read_text("utf-8")
     return tomllib.loads(text)

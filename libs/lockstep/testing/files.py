@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.events import LockstepError
-from lockstep.plan.fleet import fleet_of
 from lockstep.testing.difference import Difference, differences
 from lockstep.testing.play import play
 from lockstep.testing.scenario import (
@@ -19,7 +18,7 @@ from lockstep.testing.scenario import (
     parse_file,
     render_file,
 )
-from lockstep.testing.virtual_app import rehearsed
+from lockstep.testing.virtual_app import cut_into
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def run_file(
 
 def _is_cut(scenario: Scenario, parallel: int) -> bool:
     try:
-        fleet = fleet_of(rehearsed(scenario.app_text), parallel)
+        fleet = cut_into(scenario.app_text, parallel)
     except LockstepError:
         return False  # it will be said where it is played
     return any(group.partitions > 1 for group in fleet.groups)

@@ -90,6 +90,12 @@ def rehearsed(app_text: str) -> AppPlan:
     return plan
 
 
+@lru_cache(KEPT)
+def cut_into(app_text: str, parallel: int) -> FleetPlan:
+    """How the same app is cut into partitions; likewise."""
+    return fleet_of(rehearsed(app_text), parallel)
+
+
 class VirtualApp:
     """An app on a virtual clock that starts at `start_ms`. Raises SiddhiQLError for an invalid
     app.
@@ -111,7 +117,7 @@ class VirtualApp:
         parallel: int = 1,
     ) -> None:
         self._plan = rehearsed(app_text)
-        self._fleet = fleet_of(self._plan, parallel) if parallel > 1 else None
+        self._fleet = cut_into(app_text, parallel) if parallel > 1 else None
         if self._fleet is None or self._fleet.is_single:
             self._executor = open_executor(executor, self._plan, start_ms)
         else:

@@ -1,8 +1,8 @@
-"""Compiles every kernel, so that no event has to wait for that: `python -m
-lockstep.execute.columnar.precompile` when an environment or an image is made.
+"""Compiles every kernel, and the machine of functions in JavaScript, so that no event has to wait
+for that: `python -m lockstep.execute.columnar.precompile` when an environment or an image is made.
 
-What is compiled is kept on disk (`columns/compiled.py`); where it is there already this takes some
-seconds.
+What is compiled is kept on disk (`columns/compiled.py`, `functions/javascript_engine.py`); where it
+is there already this takes some seconds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from lockstep.columns.texts import MANY, numbered
 from lockstep.events import EventsRecord, InputEvent, LogEntry, TickRecord
 from lockstep.execute import turns
 from lockstep.execute.columnar.executor import ColumnarExecutor
+from lockstep.functions.javascript import compile_body
 from lockstep.plan import plan_of
 from lockstep.siddhiql.catalogue.core import default_catalogue
 
@@ -111,7 +112,8 @@ def apps() -> list[str]:
 
 
 def precompile() -> None:
-    """Returns when every kernel is compiled and kept."""
+    """Returns when all is compiled and kept."""
+    compile_body("one", "return 1;")
     numbered(pa.array(["a", "b"] * MANY))
     turns.load()
     for text in apps():
