@@ -19,7 +19,10 @@ USER = "lockstep"
 
 _STOP_TIMEOUT_MS = 10_000
 _PROBE_EVERY_MS = 10
-_START_ATTEMPTS = 20
+_START_ATTEMPTS_MS = 10_000
+"""A killed PostgreSQL's memory is held until the last of its processes has noticed, which took more
+than two seconds on a crowded machine."""
+
 _ATTEMPT_PAUSE_MS = 100
 
 
@@ -92,9 +95,11 @@ class Server(ABC):
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         await self._outlive_predecessor()
         await self._prepare()
-        deadline_ms = self._clock.monotonic_ms() + self.start_timeout_ms
-        last_words = ""
-        for _ in range(_START_ATTEMPTS):
+        begun_ms = self._clock.monotonic_ms()
+        deadline_ms = begun_ms + self.start_timeout_ms
+        last_words, attempts = "", 0
+        while self._clock.monotonic_ms() < begun_ms + _START_ATTEMPTS_MS:
+            attempts += 1
             process = self._process = ChildProcess(self._command(), self._clock)
             self._pid_file.write_text(str(process.pid))
             if await self._ready_before(process, deadline_ms):
@@ -105,7 +110,7 @@ class Server(ABC):
             # A predecessor that was killed may hold the port or its memory for a moment.
             await self._clock.sleep_ms(_ATTEMPT_PAUSE_MS)
         raise ServerStartError(
-            f"{self.name} ended {_START_ATTEMPTS} times: {last_words}", where=str(self.directory)
+            f"{self.name} ended {attempts} times: {last_words}", where=str(self.directory)
         )
 
     async def stop(self) -> None:

@@ -119,7 +119,7 @@ async def test_the_samples_in_processes_of_their_own(clicks: Clicks) -> None:
     assert (wrong.line, wrong.column) == (3, 2)
     assert command is not None
     found = {}
-    for file in sorted((FOLDER / "batch").iterdir()):
+    for file in sorted(one for one in (FOLDER / "batch").iterdir() if one.is_file()):
         language = SUFFIXES[file.suffix]
         header = header_of(file.read_text(), language, file.stem)
         version = Version(header.name, 1, "d", language, file.read_text(), 0)
