@@ -12,16 +12,13 @@ from lockstep.execute.reference.assembly import open_engine
 from lockstep.operators import state
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan
-from lockstep.plan.paths import owner_of
+from lockstep.plan.paths import in_partition, owner_of
 from lockstep.plan.succession import EVERYTHING, is_table, of_store, said, succession
 from lockstep.siddhiql import ast
 from lockstep.triggers.meaning import quiet
 
 CLOCK = "playback"
 """The operator that moves the clock of an idle playback app: the app's, and no part's."""
-
-QUERY_STEP = 3
-"""Where the name of a query stands behind the path of its partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +140,7 @@ class _Carried:
 
     def path(self, new: str, rest: str) -> str:
         """The id of an operator of a part, whose id went on so behind the old part's."""
-        names = self._renamed.get(new)
-        if names is not None:
-            # Within a partition: /<key>/query/<name>/…
-            steps = rest.split("/")
-            is_of_query = len(steps) > QUERY_STEP and steps[QUERY_STEP - 1] == "query"
-            if is_of_query and steps[QUERY_STEP] in names:
-                steps[QUERY_STEP] = names[steps[QUERY_STEP]]
-                rest = "/".join(steps)
-        return new + rest
+        return new + in_partition(rest, self._renamed.get(new, {}))
 
 
 def _merged(

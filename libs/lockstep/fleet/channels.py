@@ -22,7 +22,6 @@ from lockstep.events.columns import (
     EventColumns,
     arrow_schema,
     numbers,
-    taken,
 )
 from lockstep.events.outputs import OutputColumns, Places
 from lockstep.execute.made import EntriesTogether, Looked, MadeEntry
@@ -245,7 +244,7 @@ class Merger:
             chunks = None if channel.is_single else channel.chunks
             share = shares(channel.events, rows.ordinals, chunks)
         if share is not None:
-            rows = _taken(rows, share.index)
+            rows = rows.picked(share.index)
             begins = np.zeros(len(rows), np.bool_)
             begins[slice(None) if share.starts is None else share.starts] = True
         return _Rows(rows, begins, *self._turn(unit))
@@ -338,19 +337,6 @@ class Merger:
             return replace(parts[0], clock_ms=cut.clock_ms), moments
         made = Bundle(cut.clock_ms, owner.astype(np.uint16), tuple(parts), given, write)
         return made, moments
-
-
-def _taken(rows: OutputColumns, index: Longs) -> OutputColumns:
-    places = rows.places
-    assert places is not None
-    return replace(
-        rows,
-        positions=rows.positions[index],
-        ordinals=rows.ordinals[index],
-        timestamps_ms=rows.timestamps_ms[index],
-        batch=taken(rows.batch, index),
-        places=Places(*(each[index] for each in places)),
-    )
 
 
 def _order(

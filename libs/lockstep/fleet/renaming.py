@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from lockstep.execute.joining import TIMERS
 from lockstep.operators import state
 from lockstep.plan import AppPlan
-from lockstep.plan.fleet import FleetPlan, named_text, united_text
+from lockstep.plan.fleet import FleetPlan, named_text, united_text, with_name
 from lockstep.plan.nodes import PlanNode, QueryNode
 from lockstep.plan.parts import parts_of
-from lockstep.plan.paths import name_of, owner_of, partition_path, query_path, step_of
+from lockstep.plan.paths import in_partition, name_of, owner_of, partition_path, query_path, step_of
 from lockstep.plan.succession import NOT_THERE, losses, said, succession
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checking.annotations import info_name
 from lockstep.siddhiql.printing import print_app
 from lockstep.siddhiql.syntax.parser import parse_app
-
-_QUERY_STEP: Final = 4
-"""Where the name of a query stands in the path of what an instance of a partition holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +47,30 @@ class Renaming:
             path = next_paths.get(node.path)
             if path is None:
                 names = {name: name + gone for name in _names_of(node)}
-                called = _Called(node.name + gone, names)
+                following = _Called(node.name + gone, names)
             else:
-                called = _Called(_name_in(path), found.renamed.get(path, {}))
-            self._called[node.path] = called
+                following = _Called(_name_in(path), found.renamed.get(path, {}))
+            self._called[node.path] = following
             if isinstance(node, QueryNode):
                 # One that is cut by key is in a partition of its own.
-                alone = _Called(called.name, {node.name: called.name})
+                alone = _Called(following.name, {node.name: following.name})
                 self._called.setdefault(partition_path(node.name), alone)
             if path is None:
                 for kind in (query_path, partition_path):
-                    self.reasons[said(kind(called.name), NOT_THERE)] = said(
+                    self.reasons[said(kind(following.name), NOT_THERE)] = said(
                         node.path, found.lost[node.path]
                     )
 
     def path(self, path: str) -> str:
         """The path of something that has state, under its next name."""
         owner = owner_of(path)
-        called = self._called.get(owner)
-        if called is None:
+        following = self._called.get(owner)
+        if following is None:
             return path
-        steps = path.split("/")
-        steps[1] = step_of(called.name)
-        is_in_query = len(steps) > _QUERY_STEP and steps[_QUERY_STEP - 1] == "query"
-        if is_in_query and steps[0] == "partition":
-            name = name_of(steps[_QUERY_STEP])
-            steps[_QUERY_STEP] = step_of(called.queries.get(name, name))
-        return "/".join(steps)
+        kind, rest = owner.partition("/")[0], path[len(owner) :]
+        if kind == "partition":
+            rest = in_partition(rest, following.queries)
+        return f"{kind}/{step_of(following.name)}{rest}"
 
     def text(self, text: str) -> str:
         """One in which everything has a name, with the next names."""
@@ -87,14 +80,13 @@ class Renaming:
     def _item(self, one: ast.Query | ast.Partition) -> ast.Query | ast.Partition:
         name = _name_of(one)
         if isinstance(one, ast.Query):
-            return replace(one, annotations=_info(one, _name_in(self.path(query_path(name)))))
+            return with_name(one, _name_in(self.path(query_path(name))))
         path = partition_path(name)
         names = self._called[path].queries if path in self._called else {}
         queries = tuple(
-            replace(each, annotations=_info(each, names.get(_name_of(each), _name_of(each))))
-            for each in one.queries
+            with_name(each, names.get(_name_of(each), _name_of(each))) for each in one.queries
         )
-        return replace(one, queries=queries, annotations=_info(one, _name_in(self.path(path))))
+        return with_name(replace(one, queries=queries), _name_in(self.path(path)))
 
     def snapshot(self, snapshot: state.Bytes) -> bytes:
         """Of an app whose text is renamed as well. SnapshotError."""
@@ -131,12 +123,6 @@ def _name_in(path: str) -> str:
 
 def _name_of(one: ast.Query | ast.Partition) -> str:
     return info_name(one.annotations) or ""
-
-
-def _info(one: ast.Query | ast.Partition, name: str) -> tuple[ast.Annotation, ...]:
-    """Its annotations with this name."""
-    others = (each for each in one.annotations if each.name.lower() != "info")
-    return (ast.Annotation("info", (ast.Element("name", name),)), *others)
 
 
 def cut_otherwise(path: str) -> tuple[str, str]:

@@ -4,6 +4,12 @@ between them, first a kind and a name, `query/total/handler_0/window`. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
+_QUERY_STEP: Final = 3
+"""Where the name of a query stands behind a partition."""
+
 
 def step_of(name: str) -> str:
     """A name as one step: a slash in it begins no other."""
@@ -28,6 +34,16 @@ def partition_path(name: str) -> str:
 def model_path(name: str) -> str:
     """Of a model that queries share, or of one within a partition's instance."""
     return f"model/{step_of(name)}"
+
+
+def in_partition(rest: str, names: Mapping[str, str]) -> str:
+    """What stands behind the path of a partition, /<key>/query/<name>/…, with the new names of
+    queries by their old ones."""
+    steps = rest.split("/")
+    if len(steps) > _QUERY_STEP and steps[_QUERY_STEP - 1] == "query":
+        name = name_of(steps[_QUERY_STEP])
+        steps[_QUERY_STEP] = step_of(names.get(name, name))
+    return "/".join(steps)
 
 
 def owner_of(path: str) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockstep.plan.paths import name_of, owner_of, partition_path, query_path, step_of
+from lockstep.plan.paths import (
+    in_partition,
+    name_of,
+    owner_of,
+    partition_path,
+    query_path,
+    step_of,
+)
 
 names = st.text(st.sampled_from("a/%2F5"))
 
@@ -30,3 +37,13 @@ def test_whatever_they_are_called(name: str) -> None:
     assert owner_of(f"{query}/handler_0/window") == query
     assert owner_of(f"{partition}/key/{query}/handler_0/window") == partition
     assert owner_of(partition) == partition
+
+
+def test_a_query_of_a_partition_gets_another_name() -> None:
+    """Whatever is in the old or the new one; what is no query stays."""
+    names = {"a/b": "c%d", "x": "y"}
+    assert in_partition("/k/query/a%2Fb/handler_0", names) == "/k/query/c%25d/handler_0"
+    assert in_partition("/k/query/x", names) == "/k/query/y"
+    assert in_partition("/k/query/z/window", names) == "/k/query/z/window"
+    assert in_partition("/k/model/x", names) == "/k/model/x"
+    assert in_partition("", names) == ""

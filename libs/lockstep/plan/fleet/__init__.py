@@ -13,7 +13,7 @@ from lockstep.plan.fleet.contract import (
 )
 from lockstep.plan.fleet.explain import explain_fleet, fleet_as_json
 from lockstep.plan.fleet.planning import fleet_of
-from lockstep.plan.fleet.texts import named_text, united_text
+from lockstep.plan.fleet.texts import named_text, united_text, with_name
 from lockstep.plan.fleet.traits import hears_time
 
 __all__ = [
@@ -31,4 +31,5 @@ __all__ = [
     "key_groups_of",
     "named_text",
     "united_text",
+    "with_name",
 ]

@@ -10,6 +10,7 @@ from lockstep.plan.fleet.contract import Feed
 from lockstep.plan.fleet.keys import never_null
 from lockstep.plan.fleet.traits import Keyed
 from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode
+from lockstep.plan.parts import Written
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedApp
 from lockstep.siddhiql.printing import print_app
@@ -152,23 +153,26 @@ def _named(
     if isinstance(written, ast.Partition):
         assert isinstance(node, PartitionNode)
         queries = tuple(
-            replace(query, annotations=_info(query.annotations, one.name))
+            with_name(query, one.name)
             for query, one in zip(written.queries, node.queries, strict=True)
         )
         # Its text need not define what it has a key for and does not read, if one key is left.
         keys = tuple(one for one in written.keys if one.stream in node.reads) or written.keys
-        info = _info(written.annotations, node.name)
-        return replace(written, keys=keys, queries=queries, annotations=info)
-    query = replace(written, annotations=_info(written.annotations, node.name))
+        return with_name(replace(written, keys=keys, queries=queries), node.name)
+    query = with_name(written, node.name)
     if keyed is None or not keyed.wraps:
         return query
     keys = tuple(
         ast.ValueKey(total_key(checked, stream, key), stream) for stream, key in keyed.keys.items()
     )
-    return ast.Partition(keys, (query,), _info((), node.name))
+    return with_name(ast.Partition(keys, (query,)), node.name)
+
+
+def with_name(written: Written, name: str) -> Written:
+    """The same with this name, and without what says where it runs."""
+    return replace(written, annotations=_info(written.annotations, name))
 
 
 def _info(annotations: tuple[ast.Annotation, ...], name: str) -> tuple[ast.Annotation, ...]:
-    """With the name that it has in the whole app, and without what says where it runs."""
     kept = tuple(one for one in annotations if one.name.lower() not in ("info", "dist"))
     return (ast.Annotation("info", (ast.Element("name", name),)), *kept)
