@@ -132,6 +132,7 @@ def test_a_state_of_before_the_first_value_is_read(executor: str) -> None:
 @pytest.mark.parametrize(
     ("window", "row", "reason"),
     [
+        ("externalTime(t, 10)", (None, 1), "the attribute t is null"),
         ("externalTimeBatch(t, 10)", (None, 1), "the attribute t is null"),
         ("externalTimeBatch(t, 10, start)", (1, None), "the start.time is null"),
         ("unique:externalTimeBatch(t, t, 10)", (None, 1), "the attribute t is null"),
@@ -145,4 +146,5 @@ def test_a_null_is_named(
     with VirtualApp(text, executor=executor) as app:
         app.send("S", row)
         (fault,) = app.faults()
-        assert fault.reason == f"EventError: externalTimeBatch: {reason}"
+        name = window.partition("(")[0].removeprefix("unique:")
+        assert fault.reason == f"EventError: {name}: {reason}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from lockstep.operators.contract import Emit, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
+from lockstep.windows.attribute_clock import AttributeClock
 from lockstep.windows.chunks import BatchingWindow, WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
 from lockstep.windows.registry import WindowCall
@@ -24,8 +25,7 @@ class AttributeBatches(BatchingWindow):
     def __init__(self, call: WindowCall, contents: Contents, first: int = 0) -> None:
         super().__init__(call, contents)
         self._name = call.name
-        self._attribute = call.attribute(first)
-        self._attribute_name = call.schema.attributes[self._attribute].name
+        self._clock = AttributeClock(call, first)
         self._period_ms = int(call.constant(first + 1))
         self._start_of: Callable[[Any], Any] | None = None
         if len(call) > first + 2:
@@ -50,9 +50,7 @@ class AttributeBatches(BatchingWindow):
         taking.end()
 
     def _take(self, event: StreamEvent, emit: Emit) -> None:
-        value: int | None = event.data[self._attribute]
-        if value is None:
-            raise EventError(f"{self._name}: the attribute {self._attribute_name} is null")
+        value = self._clock.of(event)
         start_ms, end_ms, latest_ms = self._start_ms, self._end_ms, max(self._latest_ms, value)
         if end_ms is None:
             start_ms, latest_ms = self._start_at(event, value), value
@@ -80,7 +78,7 @@ class AttributeBatches(BatchingWindow):
     def _stamped(self, event: StreamEvent, end_ms: int) -> StreamEvent:
         if not self._replaces:
             return event
-        at = self._attribute
+        at = self._clock.attribute
         data = (*event.data[:at], end_ms, *event.data[at + 1 :])
         return StreamEvent(event.timestamp_ms, data)
 
