@@ -17,9 +17,9 @@ from lockstep.columns.column import Column, Unfit, from_values
 from lockstep.columns.flow import CURRENT, EXPIRED
 from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.keys import Ids
-from lockstep.events import AttributeType
+from lockstep.events import AttributeType, describe
 from lockstep.expressions.columns import Compiler
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.packed import PackedPairs
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.typing import arguments_of, infer

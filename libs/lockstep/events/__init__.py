@@ -6,6 +6,7 @@ from lockstep.events.errors import (
     InvalidEventError,
     LockstepError,
     UnavailableError,
+    describe,
 )
 from lockstep.events.event import Event
 from lockstep.events.records import (
@@ -53,4 +54,5 @@ __all__ = [
     "TickRecord",
     "UnavailableError",
     "WriteRecord",
+    "describe",
 ]

@@ -58,3 +58,9 @@ class FencedError(LockstepError):
     """An append or write with a stale epoch was refused: the holder must step down."""
 
     fault = Fault.EXTERNAL
+
+
+def describe(error: BaseException) -> str:
+    """One line for people: the kind of error and its message."""
+    message = str(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -12,31 +12,15 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-from lockstep.events import LockstepError
-from lockstep.operators.errors import EventError, describe
-from lockstep.siddhiql.catalogue.core import ENTRY_POINTS
+from lockstep.events import LockstepError, describe
+from lockstep.operators.errors import EventError
+from lockstep.siddhiql.catalogue.installed import MISTAKES, InstalledError, modules
 
 _Factory = TypeVar("_Factory", bound=Callable[..., Any])
-
-_MISTAKES: Final = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-"""What code of others fails of. Others are raised on purpose, by it or by the context it asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +31,12 @@ class Promised:
     hint: str
 
 
-@cache
-def modules() -> tuple[ModuleType, ...]:
-    """The modules of all installed extensions, in order of their names."""
-    entries = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
-    return tuple(entry.load() for entry in entries)
-
-
 class Folders(Mapping[tuple[str, str], _Factory]):
     """What the folders of a concept's package carry under `name`, each in its `meaning`, and what
     installed extensions do.
 
     A meaning is loaded when somebody looks up what its folder declares, all when somebody iterates.
-    ValueError for an extension that carries what a folder declares.
+    InstalledError for an extension that carries what a folder declares.
     """
 
     def __init__(self, package: str, name: str, promised: Promised) -> None:
@@ -103,7 +80,8 @@ def _declared(package: str) -> Iterator[tuple[tuple[str, str], str]]:
 def extended(
     registry: dict[tuple[str, str], _Factory], name: str, promised: Promised
 ) -> dict[tuple[str, str], _Factory]:
-    """The registry with what the installed modules carry under `name`; ValueError for a clash."""
+    """The registry with what the installed modules carry under `name`. InstalledError for what
+    stands there already."""
     merged = dict(registry)
     for module in modules():
         for key, factory in getattr(module, name, {}).items():
@@ -125,7 +103,7 @@ def guarded(
             made = factory(*given)
         except LockstepError:
             raise
-        except _MISTAKES as error:
+        except MISTAKES as error:
             message = f"{whose} cannot be made: {describe(error)}"
             raise EventError(message, hint=promised.hint) from error
         missing = [one for one in promised.methods if not callable(getattr(made, one, None))]
@@ -141,5 +119,8 @@ def _full_name(key: tuple[str, str]) -> str:
     return ":".join(part for part in key if part)
 
 
-def _clash(module: ModuleType, key: tuple[str, str], name: str) -> ValueError:
-    return ValueError(f"{module.__name__}: {_full_name(key)} stands in {name} already")
+def _clash(module: ModuleType, key: tuple[str, str], name: str) -> InstalledError:
+    return InstalledError(
+        f"the extension module {module.__name__}: {_full_name(key)} stands in {name} already",
+        hint="choose another name or namespace",
+    )

@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from lockstep.events import Event, LockstepError
+from lockstep.events import Event, LockstepError, describe
 from lockstep.mapping.contract import BadField, MappingError, Properties, Reading
 from lockstep.mapping.options import Column
 from lockstep.mapping.values import lenient
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.limits import LimitError
 
 ABSENT: Final = object()

@@ -50,9 +50,3 @@ class FaultListener(Protocol):
         self, stream: str, events: Sequence[StreamEvent], query: str | None, error: BaseException
     ) -> None:
         """`events` of `stream` were dropped because of `error`."""
-
-
-def describe(error: BaseException) -> str:
-    """One line for people: the kind of error and its message."""
-    message = str(error)
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from lockstep.events import Fault, LockstepError
-from lockstep.operators.errors import describe
+from lockstep.events import Fault, LockstepError, describe
 
 Parts = Sequence[tuple[list[Any], BaseException]]
 """Events that failed together, and of what."""

@@ -11,11 +11,11 @@ import numpy as np
 from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Unfit, from_values
 from lockstep.columns.rule import NotLowerable
-from lockstep.events import StreamSchema
+from lockstep.events import StreamSchema, describe
 from lockstep.expressions.compiler import compile_condition, compile_expression
 from lockstep.functions.columns import Probe
 from lockstep.operators.contract import CURRENT, StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedHandler
 from lockstep.siddhiql.scope import Scope

@@ -13,12 +13,12 @@ from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Longs, Unfit, from_values
 from lockstep.columns.order import Order
 from lockstep.columns.rule import NotLowerable
-from lockstep.events import Operation, StreamSchema
+from lockstep.events import Operation, StreamSchema, describe
 from lockstep.expressions.compiler import compile_condition, compile_expression
 from lockstep.functions.columns import Probe
 from lockstep.operators import state as encoding
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 from lockstep.tables.meaning import build_table

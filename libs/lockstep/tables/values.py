@@ -13,8 +13,9 @@ from lockstep.columns.chunks import Chunks
 from lockstep.columns.column import Column, Unfit, from_values
 from lockstep.columns.frame import Rows as Frame
 from lockstep.columns.pairs import beside
+from lockstep.events import describe
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.tables import kernel as tables
 from lockstep.tables.coming import Coming
 from lockstep.tables.following import Followed

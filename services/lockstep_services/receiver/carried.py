@@ -7,9 +7,9 @@ from pkgutil import resolve_name
 
 from lockstep.bus import Mail
 from lockstep.events import Fault, LockstepError, UnavailableError
-from lockstep.functions.plugins import modules
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
+from lockstep.siddhiql.catalogue.installed import modules
 from lockstep.siddhiql.checking.connectors import find_type
 from lockstep.sources import Place, Received, Source, SourceMaker
 

@@ -165,6 +165,9 @@ ONE = (Overload((Parameter("x", (INT,)),), INT),)
 EXTENSIONS = (
     *(Extension(ExtensionKind.FUNCTION, name, ONE, "my") for name in ("early", "value", "nobody")),
     *(Extension(ExtensionKind.AGGREGATOR, name, ONE, "my") for name in ("two", "some", "based")),
+    Extension(ExtensionKind.FUNCTION, "typed", (Overload((), lambda given: given[0].type),), "my"),
+    Extension(ExtensionKind.STREAM_FUNCTION, "adds", (Overload((), adds=lambda a: a.all),), "my"),
+    Extension(ExtensionKind.WINDOW, "sure", (Overload((), check=lambda given: 1 / 0),), "my"),
     Extension(ExtensionKind.STREAM_FUNCTION, "none", (Overload(ONE[0].parameters),), "my"),
     Extension(ExtensionKind.WINDOW, "empty", (Overload(()),), "my"),
     WindowExtension("lost", (Overload(()),), "my", meaning="my_extension:Lost"),
@@ -218,7 +221,8 @@ for query in (
     "S select my:early(v) as x", "S select my:value(v) as x", "S select my:nobody(v) as x",
     "S select my:two(v) as x", "S select my:some(v) as x group by v",
     "S select my:based(v) as x", "S#my:none(v) select v", "S#window.my:empty() select v",
-    "S#window.my:lost() select v",
+    "S#window.my:lost() select v", "S select my:typed() as x", "S#my:adds() select v",
+    "S#window.my:sure() select v",
 ):
     Path("app.siddhi").write_text(f"define stream S (v int); from {query} insert into O;")
     done = CliRunner().invoke(app, ["validate", "app.siddhi"])
@@ -251,7 +255,34 @@ MISTAKES = [
     ("my:none, of", "is of type NoneType, which lacks process"),
     ("my:empty, of the extension module my_extension, cannot be made", "NameError"),
     ("my:lost, of the extension module my_extension, cannot be made", "AttributeError"),
+    ("my:typed(): the code that checks its arguments fails", "IndexError"),
+    ("my:adds: the code that checks its arguments fails", "AttributeError"),
+    ("window my:sure(): the code that checks its arguments fails", "ZeroDivisionError"),
 ]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("import none_of_that_name", "cannot be loaded: ModuleNotFoundError"),
+        ("def f(:", "cannot be loaded: SyntaxError"),
+        ("EXTENSIONS = (3,)", "cannot be used: AttributeError"),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_named(
+    text: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place of a traceback, whichever app is checked."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app.siddhi").write_text("define stream S (v int); from S#my:x() insert into O;")
+    argv = ["lockstep", "validate", "app.siddhi"]
+    script = f"import sys; from lockstep.cli import main; sys.argv = {argv}; main()"
+    done = run_installed(text, script, tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "my_extension" in done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lockstep.events import describe
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.errors import describe
 from lockstep.operators.failing import MAX_PARTS, Failures, PartsFailedError, parts_of
 from lockstep.testing import VirtualApp
 

@@ -24,8 +24,8 @@ from lockstep.columns.pairs import Changes, PairFlow, Side, beside
 from lockstep.columns.played import play
 from lockstep.columns.realms import Realms
 from lockstep.columns.units import States
-from lockstep.events import AttributeType
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.events import AttributeType, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.plan import QueryNode
 from lockstep.plan.paths import query_path
 from lockstep.selection.columns import SelectorOperator

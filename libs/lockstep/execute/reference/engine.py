@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lockstep.events import describe
 from lockstep.execute.reference.junction import Junction, WindowJunction
 from lockstep.execute.reference.scheduler import Rank, Scheduler
 from lockstep.operators.contract import Emit, PlainState, Stateful, StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener, describe
+from lockstep.operators.errors import PROCESSING_ERRORS, FaultListener
 from lockstep.operators.limits import LimitError, Meter, limits
 from lockstep.plan import AppPlan
 from lockstep.plan.paths import owner_of

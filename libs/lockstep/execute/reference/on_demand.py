@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from lockstep.aggregations.meaning import FoundInAggregation
-from lockstep.events import LockstepError
+from lockstep.events import LockstepError, describe
 from lockstep.execute.reference.context import OnDemandContext
 from lockstep.execute.reference.engine import Engine
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, EventError, describe
+from lockstep.operators.errors import PROCESSING_ERRORS, EventError
 from lockstep.operators.limits import LimitError
 from lockstep.selection.meaning import Selector
 from lockstep.siddhiql import ast

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.events import Event, Operation, OutputId, OutputRow, Position
+from lockstep.events import Event, Operation, OutputId, OutputRow, Position, describe
 from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns, in_columns
 from lockstep.execute.contract import EventFault
 from lockstep.execute.reference.engine import Engine
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.errors import describe
 
 
 class Outputs:

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from lockstep.events import LockstepError, Position, WriteRecord
+from lockstep.events import LockstepError, Position, WriteRecord, describe
 from lockstep.events.typed import converted
 from lockstep.execute.contract import WriteOutcome, WriteProblem
 from lockstep.execute.reference import on_demand
 from lockstep.execute.reference.engine import Engine
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.limits import LimitError
 from lockstep.siddhiql import SiddhiQLError, check_on_demand
 

@@ -6,18 +6,16 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import entry_points
 from types import ModuleType
 
+from lockstep.events import describe
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import Catalogue
 from lockstep.siddhiql.catalogue.contract import (
     ExtensionKind,
 )
+from lockstep.siddhiql.catalogue.installed import MISTAKES, InstalledError, modules
 from lockstep.siddhiql.catalogue.windows import WindowExtension
-
-ENTRY_POINTS = "lockstep.extensions"
-"""Group of entry points whose modules carry EXTENSIONS, a tuple of signatures."""
 
 CONNECTORS = "lockstep.connectors"
 """Holds a module for each transport."""
@@ -40,8 +38,7 @@ def _carriers() -> Iterator[ModuleType]:
             # Of a concept the folders declare; the modules beside them are what they share.
             if module.ispkg or place == CONNECTORS:
                 yield importlib.import_module(module.name)
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
-        yield entry.load()
+    yield from modules()
 
 
 @cache
@@ -50,7 +47,12 @@ def default_catalogue() -> Catalogue:
     `lockstep.extensions`."""
     catalogue = Catalogue()
     for module in _carriers():
-        catalogue.register(*getattr(module, "EXTENSIONS", ()))
+        try:
+            catalogue.register(*getattr(module, "EXTENSIONS", ()))
+        except MISTAKES as error:
+            raise InstalledError(
+                f"the EXTENSIONS of the module {module.__name__} cannot be used: {describe(error)}"
+            ) from error
     return catalogue
 
 

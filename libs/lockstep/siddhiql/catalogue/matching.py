@@ -13,6 +13,7 @@ from lockstep.siddhiql.catalogue.contract import (
     Parameter,
     SignatureError,
 )
+from lockstep.siddhiql.catalogue.installed import asked
 
 _COUNTS = ("takes at least", "takes at most")
 
@@ -32,7 +33,7 @@ def match(
             continue
         try:
             if overload.check is not None:
-                overload.check(arguments)
+                asked(overload.check, arguments)
             return overload, _result(overload, arguments)
         except SignatureError as error:
             # Everything fits but a value: that says more than what other overloads take.
@@ -43,7 +44,7 @@ def match(
 def _result(overload: Overload, arguments: Sequence[Argument]) -> AttributeType | None:
     if overload.result is None or isinstance(overload.result, AttributeType):
         return overload.result
-    return overload.result(arguments)
+    return asked(overload.result, arguments)
 
 
 def _refusal(overload: Overload, arguments: Sequence[Argument]) -> SignatureError | None:

@@ -20,6 +20,7 @@ from lockstep.siddhiql.catalogue import (
 )
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, Inert
 from lockstep.siddhiql.catalogue.core import default_catalogue
+from lockstep.siddhiql.catalogue.installed import asked
 from lockstep.siddhiql.checking.retired import RETIRED
 from lockstep.siddhiql.parts import parts
 from lockstep.siddhiql.suggestions import did_you_mean
@@ -192,7 +193,7 @@ def _check_options(
             )
     if overload.check is not None:
         try:
-            overload.check(list(given.values()))
+            asked(overload.check, list(given.values()))
         except SignatureError as error:
             raise positioned(place.at, f"{title}: {error.message}", error.hint) from error
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from lockstep.events import Attribute, StreamSchema
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import Argument, Extension, ExtensionKind, Overload, SignatureError
+from lockstep.siddhiql.catalogue.installed import asked
 from lockstep.siddhiql.catalogue.matching import match
 from lockstep.siddhiql.checked import CheckedHandler, CheckedStream, SourceKind
 from lockstep.siddhiql.checking.expressions import condition, normalise
@@ -78,7 +79,7 @@ def _stream_function(
     if extension is None:
         raise unknown_extension(call, ExtensionKind.STREAM_FUNCTION)
     made, arguments, overload = _matched(call, scope, extension)
-    added = overload.adds(arguments) if overload.adds is not None else ()
+    added = _added(call, extension, overload, arguments)
     for attribute in added:
         if schema.index_of(attribute.name) is not None:
             raise positioned(
@@ -88,6 +89,18 @@ def _stream_function(
             )
     attributes: tuple[Attribute, ...] = (*schema.attributes, *added)
     return CheckedHandler(replace(handler, call=made), scope, StreamSchema(schema.name, attributes))
+
+
+def _added(
+    call: ast.FunctionCall, extension: Extension, overload: Overload, arguments: list[Argument]
+) -> tuple[Attribute, ...]:
+    """What a stream function adds to each event."""
+    if overload.adds is None:
+        return ()
+    try:
+        return tuple(asked(overload.adds, arguments))
+    except SignatureError as error:
+        raise positioned(call.at, f"{extension.full_name}: {error.message}", error.hint) from error
 
 
 def check_stream(

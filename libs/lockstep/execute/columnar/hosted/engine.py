@@ -13,14 +13,14 @@ from lockstep.columns.labels import Levels, label
 from lockstep.columns.moves import Moves
 from lockstep.columns.order import BEHIND, START
 from lockstep.columns.units import Timer
-from lockstep.events import Event, Operation
+from lockstep.events import Event, Operation, describe
 from lockstep.execute.columnar.hosted.records import Records
 from lockstep.execute.observe import Observation, Observe, QueryChunk, StreamChunk
 from lockstep.execute.reference.assembly import assemble
 from lockstep.execute.reference.engine import Engine
 from lockstep.execute.reference.junction import Junction
 from lockstep.operators.contract import EXPIRED, Emit, StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.operators.limits import Meter, too_deep
 from lockstep.plan import AppPlan
 from lockstep.plan.ranks import owners_of

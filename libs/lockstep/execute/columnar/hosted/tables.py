@@ -12,9 +12,10 @@ from lockstep.columns.column import Longs, Unfit
 from lockstep.columns.labels import Levels
 from lockstep.columns.order import Order, levels_from
 from lockstep.columns.units import States
+from lockstep.events import describe
 from lockstep.execute.columnar.hosted.engine import IN_FRONT, HostedEngine
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.tables.columns import TableUnit
 from lockstep.tables.meaning.hash_index import Row
 from lockstep.tables.meaning.row_store import noted

@@ -19,12 +19,12 @@ from lockstep.columns.labels import Levels
 from lockstep.columns.order import START, Order, levels_from, places_of
 from lockstep.columns.stored import columns_of
 from lockstep.columns.units import Timer
-from lockstep.events import AttributeType
+from lockstep.events import AttributeType, describe
 from lockstep.execute.columnar.hosted.engine import HostedEngine
 from lockstep.execute.columnar.hosted.moving import Moving
 from lockstep.operators import state as encoding
 from lockstep.operators.contract import StreamEvent
-from lockstep.operators.errors import PROCESSING_ERRORS, describe
+from lockstep.operators.errors import PROCESSING_ERRORS
 from lockstep.windows.contract import Step
 
 

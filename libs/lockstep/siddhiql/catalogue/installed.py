@@ -1,0 +1,73 @@
+"""Extensions that others install, under the entry points of the group `lockstep.extensions`: their
+modules, and what goes wrong in the code of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Final, TypeVar
+
+from lockstep.events import Fault, LockstepError, describe
+from lockstep.siddhiql.catalogue.contract import Argument, SignatureError
+
+ENTRY_POINTS: Final = "lockstep.extensions"
+"""Group of entry points whose modules carry EXTENSIONS, a tuple of signatures."""
+
+MISTAKES: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+"""What code of others fails of. Others are raised on purpose, by it or by the context it asks."""
+
+_Answer = TypeVar("_Answer")
+
+
+class InstalledError(LockstepError):
+    """An installed extension that cannot be used: who installed it mends it."""
+
+    fault = Fault.USER
+
+
+@cache
+def modules() -> tuple[ModuleType, ...]:
+    """The modules of all installed extensions, in order of their names. InstalledError for one
+    that cannot be loaded: replicas that lack it would give other answers."""
+    entries = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
+    return tuple(_loaded(entry) for entry in entries)
+
+
+def _loaded(entry: EntryPoint) -> ModuleType:
+    try:
+        found: ModuleType = entry.load()
+    except MISTAKES as error:
+        package = "" if entry.dist is None else f" of the package {entry.dist.name}"
+        raise InstalledError(
+            f"the extension module {entry.value}{package} cannot be loaded: {describe(error)}",
+            hint="mend the package, or uninstall it wherever apps are checked and run",
+        ) from error
+    return found
+
+
+def asked(
+    question: Callable[[Sequence[Argument]], _Answer], arguments: Sequence[Argument]
+) -> _Answer:
+    """What an overload's own code says of arguments. SignatureError for what it refuses, and for
+    a mistake in it."""
+    try:
+        return question(arguments)
+    except MISTAKES as error:
+        raise SignatureError(
+            f"the code that checks its arguments fails: {describe(error)}",
+            "the mistake is in the extension, not in the app",
+        ) from error
