@@ -31,6 +31,9 @@ SEND_ATTEMPTS = 8
 SEND_BACKOFF_MAX_S = 10.0
 TIMESTAMP_FIELD = "_timestamp"
 SHOWN_REASONS: Final = 20
+LINE_MAX_BYTES: Final = 33_554_432
+"""Of a file: four times what a receiver takes at once by default. Arrow reads a block at a time,
+and no row of NDJSON or CSV may be longer than a block."""
 """So many refused rows are told of, each with what is wrong with it."""
 _TYPES: Final = {"string": pa.string(), "bool": pa.bool_()}
 """What a value may look like something else for. Numbers are what they look like: a file may have
@@ -148,7 +151,7 @@ def _read(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     try:
         if ending == ".csv":
             options = pa_csv.ConvertOptions(column_types=types)
-            return _text_checked(pa_csv.read_csv(path, convert_options=options), path)
+            return _text_checked(_read_csv(path, options), path)
         if ending in (".ndjson", ".jsonl", ".json"):
             return _text_checked(_read_json(path, types), path)
         if ending == ".parquet":
@@ -164,16 +167,27 @@ def _read(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     )
 
 
+def _read_csv(path: Path, options: pa_csv.ConvertOptions) -> pa.Table:
+    return pa_csv.read_csv(
+        path,
+        read_options=pa_csv.ReadOptions(block_size=LINE_MAX_BYTES),
+        # A quoted value may have several lines. Arrow cuts the file at any of them otherwise.
+        parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+        convert_options=options,
+    )
+
+
 def _read_json(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     """Once more where a column looks like another type: a column that is named in the schema and
     not in the file would be made up."""
-    table = pa_json.read_json(path)
+    blocks = pa_json.ReadOptions(block_size=LINE_MAX_BYTES)
+    table = pa_json.read_json(path, read_options=blocks)
     looks = dict(zip(table.column_names, table.schema.types, strict=True))
     meant = [(name, kind) for name, kind in types.items() if looks.get(name, kind) != kind]
     if not meant:
         return table
     options = pa_json.ParseOptions(explicit_schema=pa.schema(meant))
-    return pa_json.read_json(path, parse_options=options)
+    return pa_json.read_json(path, read_options=blocks, parse_options=options)
 
 
 def _as_written(path: Path, looks: pa.Table, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
@@ -193,7 +207,7 @@ def _as_written(path: Path, looks: pa.Table, columns: Columns) -> tuple[pa.Table
             include_columns=found, column_types=dict.fromkeys(found, pa.string()),
             strings_can_be_null=True,
         )  # fmt: skip
-        texts = pa_csv.read_csv(path, convert_options=options)
+        texts = _read_csv(path, options)
     else:
         texts = _json_numbers(path, found)
     table = looks

@@ -184,6 +184,6 @@ def _add_health(application: FastAPI, metrics: Metrics) -> None:
         body = {"ready": is_open, "pid": os.getpid()}
         return JSONResponse(body, status_code=200 if is_open else 503)
 
-    @application.get("/metrics")
+    @application.api_route("/metrics", methods=ASKING)
     async def show_metrics() -> Response:
         return PlainTextResponse(metrics.render(), headers={"Content-Type": CONTENT_TYPE})

@@ -32,6 +32,17 @@ def test_a_csv_is_read_with_the_types_of_the_stream(tmp_path: Path) -> None:
     assert (second["phone"], second["n"]) == ("2013-01-01T05:15:00", None)
 
 
+@pytest.mark.parametrize("name", ["f.csv", "f.ndjson"])
+def test_a_row_may_be_long_and_have_lines(tmp_path: Path, name: str) -> None:
+    """Longer than what Arrow reads at once by default; and a value of a CSV has lines anywhere."""
+    long = "one\n" * 600_000
+    quoted = json.dumps(long) if name.endswith("json") else f'"{long}"'
+    text = (
+        f'{{"phone": {quoted}}}\n{{"phone": "b"}}\n' if "json" in name else f"phone\n{quoted}\nb\n"
+    )
+    assert _rows(_written(tmp_path, name, text)) == [{"phone": long}, {"phone": "b"}]
+
+
 def test_text_of_ndjson_is_no_time(tmp_path: Path) -> None:
     """Whatever it looks like; attributes that the file does not have are not made up."""
     path = _written(tmp_path, "f.ndjson", '{"phone": "2013-01-01T05:15:00", "n": 1}\n')
