@@ -109,6 +109,9 @@ def test_readers(name: str, path: str, expected: Any) -> None:
         (('{"a":[1]}', "$.a", 2), {"a": [1, 2]}),
         (('{"a":[1]}', "$.a[0]", "x"), {"a": ["x"]}),
         (('{"a":{}}', "$.a", '{"c":1}', "k"), {"a": {"k": {"c": 1}}}),
+        (("{}", "$", '{c:"x", d:[1]}', "k"), {"k": {"c": "x", "d": [1]}}),
+        (("[]", "$", "{'c':true}"), [{"c": True}]),
+        (("{}", "$", "{c", "k"), {"k": "{c"}),
         (('{"a":1}', "$.nope", 2), {"a": 1}),
         (("{'item' : 'pen'}", "$", "book", "item"), {"item": "book"}),
         (('[{"a":1},{"a":2}]', "$[*].a", 0), [{"a": 0}, {"a": 0}]),
@@ -122,6 +125,7 @@ def test_set_element(values: tuple[Any, ...], expected: Any) -> None:
 def test_texts_and_objects() -> None:
     """toObject and toString; quotes escaped on demand; a text that is no JSON gives null."""
     assert call("json:toObject", '{"a":[1,2.5]}') == {"a": [1, 2.5]}
+    assert call("json:toObject", "{a:'x', b:[1]}") == {"a": "x", "b": [1]}
     assert call("json:toObject", "{a:1") is None
     assert call("json:toString", {"a": 1e10}) == '{"a":1.0E10}'
     assert call("json:toString", {"a": "x"}, True) == '"{\\"a\\":\\"x\\"}"'

@@ -89,7 +89,7 @@ def _element(value: Any) -> Any:
     """The value to put in: a text that holds an object or array is that object or array."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
-            return json_documents.document(value)
+            return json_documents.parse_lenient(value)
         except EventError:
             return value
     return value
@@ -118,7 +118,7 @@ def _to_object(text: Any) -> Any:
     if text is None:
         raise EventError("json:toObject takes no null")
     try:
-        return json_documents.document(text)
+        return json_documents.parse_lenient(text)
     except EventError:
         return None
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from lockstep.events import AttributeType
 from lockstep.functions.map.meaning import XML_MAX_CHARACTERS, parse_xml
 from lockstep.mapping.columnar import OddError, QuickReader, Values, constant, converted_column
 from lockstep.mapping.contract import Columns, Properties
@@ -18,7 +19,7 @@ from lockstep.mapping.forms import FixedForm
 from lockstep.mapping.options import NAME, text_of
 from lockstep.mapping.reading import ABSENT
 from lockstep.mapping.values import lenient
-from lockstep.mapping.xml.source import EVENT, XmlSource
+from lockstep.mapping.xml.source import EVENT, Item, XmlSource, none_if_empty
 
 MAX_FORMS: Final = 32
 """Kinds of events that are kept ready."""
@@ -80,7 +81,8 @@ class XmlColumns(QuickReader):
             if column.is_transport:
                 values.append(constant(column.property_of(properties), events, wanted))
                 continue
-            values.append(converted_column(list(found[places[column.path]]), wanted, lenient))
+            texts = list(found[places[column.path]])
+            values.append(self._converted(texts, wanted))
         return Columns(values, events, together=True)
 
     def _are_events(self, root: str, child: str) -> bool:
@@ -91,21 +93,25 @@ class XmlColumns(QuickReader):
         return source.enclosing == root and source.holds_events
 
     def _parsed(self, text: str, properties: Properties) -> Columns:
-        elements = self._source.events(parse_xml(text))
-        if not elements:
+        root = parse_xml(text)
+        items = self._source.events(root)
+        if not items:
             raise OddError("there are no events")
         values = [
-            constant(column.property_of(properties), len(elements), column.attribute.type)
+            constant(column.property_of(properties), len(items), column.attribute.type)
             if column.is_transport
-            else converted_column(
-                self._values(elements, column.path), column.attribute.type, lenient
-            )
+            else self._converted(self._values(items, column.path, root), column.attribute.type)
             for column in self._source.columns
         ]
-        return Columns(values, len(elements), together=True)
+        return Columns(values, len(items), together=True)
 
-    def _values(self, elements: list[ElementTree.Element], path: str) -> list[Any]:
-        values = [self._source.value(element, path) for element in elements]
+    def _converted(self, values: list[Any], wanted: AttributeType) -> Values:
+        if self._source.may_be_empty(wanted):
+            values = list(map(none_if_empty, values))
+        return converted_column(values, wanted, lenient)
+
+    def _values(self, items: list[Item], path: str, root: ElementTree.Element) -> list[Any]:
+        values = [self._source.value(item, path, root) for item in items]
         if ABSENT not in values:
             return values
         if self._source.fails:

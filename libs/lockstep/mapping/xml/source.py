@@ -5,21 +5,28 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
-from lockstep.events import StreamSchema
+from lockstep.events import AttributeType, StreamSchema
 from lockstep.functions.map.meaning import parse_xml
 from lockstep.mapping.contract import MappingError, Properties, Reading
 from lockstep.mapping.options import NAME, Column, columns, flag, invalid, text_of
 from lockstep.mapping.reading import ABSENT, PayloadReader, read_rows, row_of
+from lockstep.mapping.xml.leaves import is_leaf_path, leaves
+from lockstep.mapping.xml.paths import HINT, XmlPath, document
 from lockstep.siddhiql import ast
 
 _NIL = "{http://www.w3.org/2001/XMLSchema-instance}nil"
+_BLANKS = " \t\r\n"
+_TEXTS = frozenset({AttributeType.STRING, AttributeType.OBJECT})
 EVENT = "event"
+
+Item = ElementTree.Element | dict[str, str]
+"""An event of a document: its element, or what stands at the paths of a leaf (see leaves)."""
 
 
 class XmlSource(PayloadReader):
     """`<events><event><name>value</name>…</event>…</events>`, one chunk.
 
-    With `@attributes` XPaths lead from an event's element to the values (`price`, `@id`, `a/b/@c`).
+    With `@attributes` paths lead from an event's element to the values (`price`, `@id`, `a/b/@c`).
     The children of `enclosing.element` are the events (itself with `enclosing.element.as.event`);
     without it the root is the one event.
     """
@@ -28,87 +35,103 @@ class XmlSource(PayloadReader):
         self.custom = columns(schema, annotation)
         self.columns = self.custom or [Column(a, a.name) for a in schema.attributes]
         self.fails = flag(annotation, "fail.on.missing.attribute", True)
-        self.enclosing = annotation.get("enclosing.element")
-        self._itself = flag(annotation, "enclosing.element.as.event", False)
         self._namespaces = _namespaces(annotation)
-        self.holds_events = not self._itself and "" not in self._namespaces
+        self.enclosing = annotation.get("enclosing.element")
+        self._enclosing = None if self.enclosing is None else self._path(self.enclosing, annotation)
+        # What Siddhi finds in a stream of XML are the enclosing elements themselves.
+        self._itself = flag(annotation, "enclosing.element.as.event", False) or flag(
+            annotation, "enable.streaming.xml.content", False
+        )
+        leaves_wanted = flag(annotation, "extract.leaf.node.data", False)
+        self._has_leaves = leaves_wanted and self.custom is not None
+        self.holds_events = not (self._itself or self._has_leaves or "" in self._namespaces)
         """Whether the children of `enclosing` are the events, and its name is what it seems."""
+        paths = [column.path for column in self.columns if not column.is_transport]
+        self._paths = {path: self._path(path, annotation) for path in paths}
+        if self._has_leaves:
+            _check_leaves(paths, annotation)
         # Names alone mean children; a default namespace would be part of them.
         self.children = frozenset(
-            column.path
-            for column in self.columns
-            if NAME.fullmatch(column.path) and "" not in self._namespaces
+            path for path in paths if NAME.fullmatch(path) and "" not in self._namespaces
         )
-        self._leaves = flag(annotation, "extract.leaf.node.data", False)
-        for path in [self.enclosing, *(c.path for c in self.custom or () if not c.is_transport)]:
-            if path is not None:
-                self._check(path, annotation)
 
-    def _check(self, path: str, annotation: ast.Annotation) -> None:
+    def _path(self, text: str, annotation: ast.Annotation) -> XmlPath:
         try:
-            self._select(ElementTree.Element("probe"), path)
-        except (SyntaxError, KeyError, TypeError) as error:
-            raise invalid(annotation, f"{path!r} is no path: {error}") from error
+            return XmlPath(text, self._namespaces)
+        except (SyntaxError, ValueError) as error:
+            raise invalid(annotation, f"{text!r} is no path: {error}", HINT) from error
 
     def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
         """See PayloadReader."""
-        elements = self.events(parse_xml(text_of(payload)))
-        return read_rows(elements, lambda e: self._row(e, properties), now_ms, as_one_chunk=True)
+        root = parse_xml(text_of(payload))
+        items = self.events(root)
+        return read_rows(items, lambda e: self._row(e, root, properties), now_ms, as_one_chunk=True)
 
-    def events(self, root: ElementTree.Element) -> list[ElementTree.Element]:
-        """The elements that are events; MappingError where there is no place for such."""
-        if self.enclosing is None:
+    def events(self, root: ElementTree.Element) -> list[Item]:
+        """All that are events; MappingError where there is no place for such."""
+        elements = self._elements(root)
+        if self._has_leaves:
+            return [leaf for element in elements for leaf in leaves(element, self._paths)]
+        return list(elements)
+
+    def _elements(self, root: ElementTree.Element) -> list[ElementTree.Element]:
+        if self._enclosing is None:
             return [root] if self.custom is not None else list(root.iterfind(EVENT))
-        document = ElementTree.Element("document")
-        document.append(root)
-        found = self._select(document, self.enclosing)
+        found = self._enclosing.below(document(root))
         if not found:
             raise MappingError(f"there is no {self.enclosing!r} in the document")
         return found if self._itself else [child for element in found for child in element]
 
-    def _select(self, element: ElementTree.Element, path: str) -> list[ElementTree.Element]:
-        """The elements of a path; where its last step is an attribute, those that have it."""
-        steps, _, attribute = path.partition("@") if "[" not in path else (path, "", "")
-        steps = steps.rstrip("/").removesuffix("/text()")
-        if steps.startswith("/"):
-            steps = f".{steps}"
-        found = element.findall(steps, self._namespaces) if steps else [element]
-        return [one for one in found if not attribute or self._attribute(attribute) in one.attrib]
+    def _row(
+        self, item: Item, root: ElementTree.Element, properties: Properties | None
+    ) -> tuple[Any, ...]:
+        def look_up(column: Column) -> Any:
+            value = self.value(item, column.path, root)
+            return none_if_empty(value) if self.may_be_empty(column.attribute.type) else value
 
-    def _attribute(self, name: str) -> str:
-        prefix, _, local = name.rpartition(":")
-        return f"{{{self._namespaces[prefix]}}}{local}" if prefix else local
+        return row_of(self.columns, look_up, properties, fails_on_missing=self.fails)
 
-    def _row(self, element: ElementTree.Element, properties: Properties | None) -> tuple[Any, ...]:
-        return row_of(
-            self.columns,
-            lambda column: self.value(element, column.path),
-            properties,
-            fails_on_missing=self.fails,
-        )
+    def may_be_empty(self, wanted: AttributeType) -> bool:
+        """Whether an empty element stands for null: no text, where values may be missing."""
+        return not self.fails and wanted not in _TEXTS
 
-    def value(self, element: ElementTree.Element, path: str) -> Any:
+    def value(self, item: Item, path: str, root: ElementTree.Element) -> Any:
         """What stands at a path, or ABSENT."""
-        if path in self.children:
-            child = element.find(path)
-            return ABSENT if child is None else self._content(child)
-        found = self._select(element, path)
+        if isinstance(item, dict):
+            return item.get(path, ABSENT)
+        if path in self.children and (child := item.find(path)) is not None:
+            return _content(child)
+        where = self._paths[path]
+        found = [] if path in self.children else where.of(item, root)
         if not found:
-            return ABSENT
-        attribute = path.partition("@")[2] if "[" not in path else ""
-        if attribute:
-            return found[0].attrib[self._attribute(attribute)]
-        return self._content(found[0])
+            return _content(item) if self._itself and where.is_name_of(item) else ABSENT
+        return found[0].attrib[where.attribute] if where.attribute else _content(found[0])
 
-    def _content(self, element: ElementTree.Element) -> str | None:
-        if element.get(_NIL) == "true":
-            return None
-        if len(element) and not self._leaves:
-            try:
-                return ElementTree.tostring(element, encoding="unicode").strip()
-            except RecursionError as error:
-                raise MappingError("the message is nested too deep") from error
-        return "".join(element.itertext()) if self._leaves else element.text or ""
+
+def none_if_empty(value: Any) -> Any:
+    """None instead of a text that holds nothing."""
+    return None if isinstance(value, str) and not value.strip(_BLANKS) else value
+
+
+def _content(element: ElementTree.Element) -> str | None:
+    if element.get(_NIL, "").strip() in ("true", "1"):
+        return None
+    if not len(element):
+        return element.text or ""
+    try:
+        return ElementTree.tostring(element, encoding="unicode").strip()
+    except RecursionError as error:
+        raise MappingError("the message is nested too deep") from error
+
+
+def _check_leaves(paths: list[str], annotation: ast.Annotation) -> None:
+    for path in paths:
+        if not is_leaf_path(path):
+            raise invalid(
+                annotation,
+                f"{path!r} is no path of extract.leaf.node.data",
+                "write /event/a or /event/a/@b, the event's own name first and no prefixes",
+            )
 
 
 def _namespaces(annotation: ast.Annotation) -> dict[str, str]:

@@ -1,0 +1,89 @@
+"""The paths of XML mappings: steps by name, as `a/b/@c`, `//b` or `x[@id='2']`. XPath has more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from xml.etree import ElementTree
+
+_ODD: Final = r"""\s/\[\](){}@!=<>|*:'"&,;$#%+~^?\\`"""
+"""What no name has in it."""
+
+NAME: Final = rf"[^{_ODD}0-9.-][^{_ODD}]*"
+_SPACE: Final = rf"(?:\{{[^{{}}]*\}}|{NAME}:)?"
+_TAG: Final = rf"{_SPACE}(?:{NAME}|\*)"
+_TEXT: Final = r"""(?:'[^']*'|"[^"]*")"""
+_CONDITION: Final = rf"(?:@?{_SPACE}{NAME}|\.)(?:\s*!?=\s*{_TEXT})?|\d+|last\(\)(?:\s*-\s*\d+)?"
+_STEP: Final = rf"(?:{_TAG}(?:\[\s*(?:{_CONDITION})\s*\])*|\.)"
+_PATH: Final = re.compile(
+    rf"(?P<steps>/{{0,2}}{_STEP}(?://?{_STEP})*)?"
+    rf"(?:(?:^|/)text\(\)|(?P<slashes>/{{0,2}})@(?P<attribute>{_SPACE}{NAME}))?"
+)
+_FIRST: Final = re.compile(rf"/({_TAG})")
+
+HINT: Final = (
+    "write a/b/@c, //b or x[@id='2']: names with slashes between; "
+    "functions, axes, '..' and '|' are not read"
+)
+
+
+class XmlPath:
+    """Leads from an element to others, or to an attribute that they have."""
+
+    def __init__(self, text: str, namespaces: Mapping[str, str]) -> None:
+        """ValueError or SyntaxError for what is no path."""
+        found = _PATH.fullmatch(text.removesuffix("/"))
+        if found is None:
+            raise ValueError("there is a step that is no name")
+        self._namespaces = dict(namespaces)
+        steps = found["steps"] or ""
+        self._is_anywhere = steps.startswith("//")
+        first = _FIRST.match(steps)
+        self._first = "" if first is None else first[1]
+        self._steps = f".{steps}" if steps.startswith("/") else steps
+        self._is_deep = found["slashes"] == "//"
+        self.attribute = self._attribute(found["attribute"] or "")
+        """Where the path leads to, or "" for the elements themselves."""
+        self.below(ElementTree.Element("probe"))  # an unknown prefix is an error
+
+    def _attribute(self, name: str) -> str:
+        prefix, colon, local = name.partition(":")
+        if name.startswith("{") or not colon:
+            return name
+        if prefix not in self._namespaces:
+            raise ValueError(f"nobody declares the prefix {prefix!r}")
+        return f"{{{self._namespaces[prefix]}}}{local}"
+
+    def below(self, element: ElementTree.Element) -> list[ElementTree.Element]:
+        """The elements of the path; of an attribute's path those that have it."""
+        found = element.findall(self._steps, self._namespaces) if self._steps else [element]
+        if not self.attribute:
+            return found
+        if self._is_deep:
+            found = [inner for one in found for inner in one.iter()]
+        return [one for one in found if self.attribute in one.attrib]
+
+    def of(
+        self, event: ElementTree.Element, root: ElementTree.Element
+    ) -> list[ElementTree.Element]:
+        """The same for an event. `/a` begins with the event if it is an `a`, else with the root,
+        and where that is none either below the event. `//a` may be the event, too."""
+        if self._is_anywhere:
+            return self.below(document(event))
+        if self._first:
+            for top in map(document, (event, root)):
+                if top.find(self._first, self._namespaces) is not None:
+                    return self.below(top)
+        return self.below(event)
+
+    def is_name_of(self, event: ElementTree.Element) -> bool:
+        """Whether the event has no elements in it, and the path is its name."""
+        return not len(event) and not self.attribute and event in self.below(document(event))
+
+
+def document(root: ElementTree.Element) -> ElementTree.Element:
+    """What stands above a root. Its name is one that no path has."""
+    above = ElementTree.Element("#document")
+    above.append(root)
+    return above
