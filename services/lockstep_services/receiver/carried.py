@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pkgutil import resolve_name
 
 from lockstep.bus import Mail
-from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events import Fault, LockstepError, UnavailableError, describe
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.catalogue.installed import modules
@@ -43,31 +44,53 @@ def is_shared(maker: SourceMaker) -> bool:
     return bool(getattr(maker, "shared", Source.shared))
 
 
+class SourceFailedError(LockstepError):
+    """A source whose code fails: who wrote it mends it."""
+
+    fault = Fault.USER
+
+
 class CarriedMailbox:
-    """A source as a mailbox. Errors: UnavailableError."""
+    """A source as a mailbox. Errors: UnavailableError, SourceSetupError, SourceFailedError."""
 
     def __init__(self, maker: SourceMaker, options: Mapping[str, str], place: Place) -> None:
         self._name = f"{place.app}/{place.stream}.{place.number}"
         try:
-            self._source = maker(options, place)
-        except (LookupError, TypeError, ValueError) as error:
-            raise SourceSetupError(f"it does not take its options: {error}") from error
+            with _typed(self._name):
+                self._source = maker(options, place)
+        except SourceFailedError as error:
+            raise SourceSetupError(f"it does not take its options: {error.__cause__}") from error
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
-        try:
+        with _typed(self._name):
             found = await self._source.read(max_messages=max_messages, wait_ms=wait_ms)
-        except OSError as error:
-            raise UnavailableError(f"{type(error).__name__}: {error}", where=self._name) from error
-        return [self._mail(message) for message in found]
+            return [self._mail(message) for message in found]
 
     async def close(self) -> Sequence[Mail]:
-        try:
+        with _typed(self._name):
             return [self._mail(message) for message in await self._source.close()]
-        except OSError as error:
-            raise UnavailableError(f"{type(error).__name__}: {error}", where=self._name) from error
 
     def _mail(self, message: Received) -> Mail:
         return Mail(
             self._name, message.payload, message.properties, message.id, message.acknowledge,
             message.refused,
         )  # fmt: skip
+
+
+@contextmanager
+def _typed(name: str) -> Iterator[None]:
+    """What the code of a source raises leaves as an error of ours: `status` tells those, and
+    secrets are hidden in them."""
+    try:
+        yield
+    except LockstepError:
+        raise
+    except OSError as error:
+        raise UnavailableError(describe(error), where=name) from error
+    except Exception as error:
+        # Of others' code, or of a library that it uses: any class. None of them is swallowed.
+        raise SourceFailedError(
+            f"the source's code fails: {describe(error)}",
+            where=name,
+            hint="the mistake is in the connector, not in the app; it is tried again",
+        ) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from lockstep.clock import SystemClock
 from lockstep.connectors.file.source import FileSource
 from lockstep.sources import Place, Received
@@ -76,3 +78,24 @@ async def test_the_mode_regex_without_an_expression_gives_lines(tmp_path: Path) 
     (tmp_path / "a").write_text("one\ntwo\n")
     found = await taken(opened(tmp_path, {"mode": "regex"}))
     assert [each.payload for each in found] == [b"one", b"two"]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "pieces"),
+    [
+        ("A|B", "END", [b"A 1 END", b"B 2 END", b"A 3 STOP\nb 4 END"]),
+        ("A", "END|STOP", [b"A 1 END", b"A 3 STOP"]),
+        ("A|B", "", [b"A 1 END\n", b"B 2 END\n", b"A 3 STOP\nb 4 END"]),
+        ("", "END|STOP", [b"A 1 END", b"\nB 2 END", b"\nA 3 STOP", b"\nb 4 END"]),
+        ("(?i)a|b", "", [b"A 1 END\n", b"B 2 END\n", b"A 3 STOP\n", b"b 4 END"]),
+        ("(?i)b", "end", [b"B 2 END", b"b 4 END"]),
+    ],
+)
+async def test_alternatives_and_flags_of_expressions(
+    tmp_path: Path, begin: str, end: str, pieces: list[bytes]
+) -> None:
+    """An alternative is one of the begin or of the end; flags in front are for both."""
+    (tmp_path / "a").write_text("A 1 END\nB 2 END\nA 3 STOP\nb 4 END\n")
+    given = {name: text for name, text in (("begin.regex", begin), ("end.regex", end)) if text}
+    found = await taken(opened(tmp_path, {"mode": "regex", **given}), max_messages=10)
+    assert [each.payload for each in found] == pieces

@@ -105,6 +105,22 @@ T = "define table T (a int, b string);"
         (f"@source(type='fileeventlistener', dir.uri='file:/%00') {S}", ("holds a zero",)),
         (f"@source(type='file', dir.uri='/x', buffer.size='9000000') {S}", ("at most 8388608",)),
         (
+            f"@source(type='file', dir.uri='/x', file.name.pattern='*.csv') {S}",
+            ("'file.name.pattern' is no regular expression", r"'.*\.csv'"),
+        ),
+        (
+            f"@source(type='file', dir.uri='/x', mode='regex', begin.regex='(a') {S}",
+            ("'begin.regex' is no regular expression", "parenthesis"),
+        ),
+        (
+            f"@source(type='file', dir.uri='/x', mode='regex', end.regex='a)') {S}",
+            ("'end.regex' is no regular expression",),
+        ),
+        (
+            f"@source(type='file', dir.uri='/x', mode='regex', begin.regex='(?P<n>a)') {S}",
+            ("joined", "redefinition of group name"),
+        ),
+        (
             f"@source(type='file', dir.uri='/x', buffer.size='big') {S}",
             ("'buffer.size' is 'big'", "whole number"),
         ),
@@ -164,6 +180,10 @@ def test_unknown_types_are_refused(text: str, parts: tuple[str, ...]) -> None:
         (f"@source(type='nats', destination='_INBOX.>') {S}", ("belongs to the suite",)),
         (f"@source(type='nats', destination='a', durable.name='B/S.0') {S}", ("durable.name",)),
         (f"@source(type='nats', destination='a..b') {S}", ("is no subject",)),
+        (f'@source(type="nats", destination="""a\tb""") {S}', ("is no subject",)),
+        (f"@source(type='nats', destination='{'é' * 513}') {S}", ("'destination' has 1026 bytes",)),
+        (f"@sink(type='nats', destination='x.{'a' * 5000}') {S}", ("1024 are possible",)),
+        (f"{SERVED}, queue.group.name='{'a' * 5000}') {S}", ("'queue.group.name' has 5000",)),
         (f"@source(type='nats', destination='ingress.A.S') {S}", ("without a source",)),
         (f"@source(type='email', username='x') {S}", ("needs 'password'",)),
         (f"{MAILS}, store='pop3') {S}", ("'pop3'", "imap")),

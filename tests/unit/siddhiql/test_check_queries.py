@@ -137,11 +137,39 @@ def test_refused_actions(query: str, parts: tuple[str, ...]) -> None:
             ("is no granularity", "'hours'"),
         ),
         ("from S join A within 1L, 2L per 5 select S.s insert into O;", ("'per' takes a string",)),
+        (
+            "from S#extrema:topKLengthBatch(s, 2, 1) join R#window.length(1)"
+            " select S.s insert into O;",
+            ("extrema:topKLengthBatch are not found", "window.length(1)"),
+        ),
+        (
+            "from R join S#extrema:bottomKTimeBatch(s, 1, 1) select R.s insert into O;",
+            ("extrema:bottomKTimeBatch are not found", "'unidirectional'"),
+        ),
+        (
+            "from R unidirectional join S#extrema:topKTimeBatch(s, 1, 1) select R.s insert into O;",
+            ("extrema:topKTimeBatch are not found",),
+        ),
     ],
 )
 def test_refused_joins(query: str, parts: tuple[str, ...]) -> None:
     """Sides that cannot trigger, names, aggregations (grammar 8.2)."""
     says(error_of_query(query), *parts)
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        "S#extrema:topKLengthBatch(s, 2, 1) unidirectional join R#window.length(1)",
+        "R join S#extrema:topKLengthBatch(s, 2, 1) unidirectional",
+        "S#extrema:bottomKTimeBatch(s, 1, 1) join T",
+        "S#extrema:topKLengthBatch(s, 2, 1)#window.length(1) join R",
+        "S#extrema:topK(s, 1) join R#window.length(1)",
+    ],
+)
+def test_lists_that_nothing_looks_for_may_be_joined(sides: str) -> None:
+    """A side that alone triggers, one of a table, one with a window, and one Siddhi finds not."""
+    assert isinstance(_query(f"from {sides} select S.s as s insert into O;").input, CheckedJoin)
 
 
 def test_outputs_come_into_being() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lockstep.events import AttributeType
 from lockstep.operators.cron import CronSchedule
-from lockstep.siddhiql import SiddhiQLError, update_variables
+from lockstep.siddhiql import SiddhiQLError, check, update_variables
 from lockstep.siddhiql.catalogue import (
     Argument,
     Catalogue,
@@ -178,6 +178,22 @@ def test_refusals_list_the_overloads(arguments: list[Argument]) -> None:
     assert "ns:f" in caught.value.message
     assert caught.value.hint == f"it takes {signature(_CHECKED)}"
     assert signature(_CHECKED) == "ns:f(a: int constant) or ns:f(a, more: same, …)"
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("bayesianRegression('m', 0, a, b)", "'prediction.samples' must be more than 0"),
+        ("kMeansMiniBatch(2, 0.5, 0, 5, a, b)", "'maximum.iterations' must be more than 0"),
+        ("kMeansMiniBatch(2, 0.5, 10, 0, a, b)", "'no.of.events.to.retrain' must be more than 0"),
+        ("clusTree(2, 0, 5, 3, 10, a, b)", "'max.iterations' must be more than 0"),
+    ],
+)
+def test_a_value_is_the_reason_where_the_types_fit_one_overload(call: str, reason: str) -> None:
+    """What other overloads want there says less."""
+    with pytest.raises(SiddhiQLError) as caught:
+        check(f"define stream S (a double, b double); from S#streamingml:{call} insert into O;")
+    assert reason in caught.value.message
 
 
 def test_nothing_is_registered_twice() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -20,6 +21,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     ConnectorExtension,
     dynamic,
     option,
+    options_given,
     without_meaning,
 )
 
@@ -29,6 +31,24 @@ CHUNK_BYTES_MAX: Final = 8 * 1024 * 1024
 ACTIONS = ("delete", "move", "keep", "none")
 _PATHS: Final = ("dir.uri", "file.uri", "move.after.process")
 _REMOTE: Final = "mount the remote directory, and name it as a local one"
+_HINTS: Final = {
+    "file.name.pattern": r"'.*' is any text: '.*\.csv' are the names that end in .csv",
+    "begin.regex": r"'\(' is a parenthesis, '\{' a brace",
+    "end.regex": r"'\)' is a parenthesis, '\}' a brace",
+}
+_FLAGS: Final = re.compile(r"(?:\(\?[a-z]+\))*")
+"""In front of an expression: for all that follows."""
+
+
+def message_pattern(begin: str, end: str) -> re.Pattern[bytes]:
+    """Of a message in a file, by how it begins and ends; re.error. Without an end it reaches to the
+    next begin, or to the end of the file."""
+    flags = _FLAGS.match(begin)
+    front = flags[0] if flags else ""
+    # Groups, so that an alternative in one ends there.
+    begin = f"(?:{begin.removeprefix(front)})"
+    end = f"(?:{end})" if end else f"(?={begin}|$)"
+    return re.compile(f"{front}{begin}.*?{end}".encode(), re.DOTALL)
 
 
 def _paths(arguments: Sequence[Argument]) -> None:
@@ -40,8 +60,25 @@ def _paths(arguments: Sequence[Argument]) -> None:
             )
 
 
+def _expressions(given: Mapping[str, str]) -> None:
+    """SignatureError for what is no regular expression."""
+    for name, hint in _HINTS.items():
+        try:
+            re.compile(given.get(name, ""))
+        except re.error as error:
+            raise SignatureError(f"{name!r} is no regular expression: {error}", hint) from error
+    try:
+        message_pattern(given.get("begin.regex", ""), given.get("end.regex", ""))
+    except re.error as error:
+        raise SignatureError(
+            f"'begin.regex' and 'end.regex', joined, are no regular expression: {error}",
+            "leave out names of groups, and flags in 'end.regex'",
+        ) from error
+
+
 def _files(arguments: Sequence[Argument]) -> None:
     _paths(arguments)
+    _expressions(options_given(arguments))
     given = {one.attribute_name: str(one.value).strip() for one in arguments}
     if ("dir.uri" in given) == ("file.uri" in given):
         raise SignatureError("one of 'dir.uri' and 'file.uri' is needed", "dir.uri='file:/in'")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from lockstep.connectors.file import message_pattern
 from lockstep.connectors.file.note import DONE, Note, Reached
 from lockstep.secrets.closed import HINT, is_closed, is_named_closed
 from lockstep.sources import Place, Received, Source
@@ -83,7 +84,7 @@ class FileSource(Source):
             refuse_named(path)
         self._header_lines = int(options.get("header.line.count", 1)) if has_header else 0
         self._wanted = re.compile(options.get("file.name.pattern", ".*"))
-        self._pattern = re.compile(f"{begin}.*?{end or '(?=' + begin + '|$)'}".encode(), re.DOTALL)
+        self._pattern = message_pattern(begin, end)
         folder = self._path.parent if self._is_single else self._path
         note = folder / f".lockstep.{place.app}.{place.stream}.{place.number}"
         self._note = Note(note, place.clock.now_ms)

@@ -16,6 +16,7 @@ from lockstep.siddhiql.catalogue.contract import (
 from lockstep.siddhiql.catalogue.installed import asked
 
 _COUNTS = ("takes at least", "takes at most")
+_TOO_SMALL = "must be more than 0"
 
 
 def match(
@@ -86,7 +87,7 @@ def _misfit(
             f"but argument {index + 1} is {argument.type.value}"
         )
     if parameter.positive and argument.is_constant and argument.value <= 0:
-        return SignatureError(f"{parameter.name!r} must be more than 0")
+        return SignatureError(f"{parameter.name!r} {_TOO_SMALL}")
     if parameter.same_as_first and argument.type is not arguments[0].type:
         return SignatureError(
             f"argument {index + 1} must be {arguments[0].type.value} like the first one, "
@@ -101,8 +102,12 @@ def _explained(
     given = ", ".join(argument.type.value for argument in arguments)
     title = extension.full_name
     kind = "window " if extension.kind is ExtensionKind.WINDOW else ""
-    # Where overloads differ in number alone, the one reason that is about a value is the reason.
+    # Where overloads differ in number alone, the one reason about an argument is the reason.
     telling = {r.message: r for r in refusals if not r.message.startswith(_COUNTS)}
+    # One that takes all of these but a value says more than those that take others.
+    values = {message: r for message, r in telling.items() if message.endswith(_TOO_SMALL)}
+    if len(values) == 1:
+        telling = values
     if len(refusals) == 1 or len(telling) == 1:
         only = next(iter(telling.values()), refusals[0])
         message = f"{kind}{title}({given}): {only.message}"

@@ -16,6 +16,8 @@ from lockstep.siddhiql.typing import positioned
 
 _STORES = (SourceKind.TABLE, SourceKind.AGGREGATION, SourceKind.WINDOW)
 _SILENT = (SourceKind.TABLE, SourceKind.AGGREGATION)
+_RANKINGS = frozenset(f"{end}K{by}Batch" for end in ("top", "bottom") for by in ("Length", "Time"))
+"""Functions of `extrema:` that joins of Siddhi find without a window."""
 
 
 def check_join(
@@ -62,6 +64,10 @@ def _check_sides(join: ast.JoinInput, left: CheckedStream, right: CheckedStream)
                     f"a {side.kind.value} in a join takes no stream functions",
                     "use functions in 'select', or put a query in front",
                 )
+    if right.kind not in _SILENT and join.trigger is not ast.JoinTrigger.LEFT:
+        _check_found(left)
+    if left.kind not in _SILENT and join.trigger is not ast.JoinTrigger.RIGHT:
+        _check_found(right)
     if names_of(join.left) == names_of(join.right):
         name = names_of(join.left)[0]
         raise positioned(
@@ -69,6 +75,23 @@ def _check_sides(join: ast.JoinInput, left: CheckedStream, right: CheckedStream)
             f"both sides of the join are called {name!r}",
             f"give each an alias: {name} as a join {name} as b",
         )
+
+
+def _check_found(side: CheckedStream) -> None:
+    """Refuses a side that the other one looks for, where Siddhi finds it and nothing is here."""
+    if any(isinstance(handler, ast.WindowHandler) for handler in side.input.handlers):
+        return
+    for handler in side.input.handlers:
+        if not isinstance(handler, ast.StreamFunction):
+            continue
+        call = handler.call
+        if call.namespace == "extrema" and call.name in _RANKINGS:
+            raise positioned(
+                handler.at,
+                f"the lists of extrema:{call.name} are not found by the other side of a join",
+                "insert them into a stream, and join that with #window.length(1); or mark this"
+                " side 'unidirectional'",
+            )
 
 
 def _range(

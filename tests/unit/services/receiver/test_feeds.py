@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -17,8 +20,12 @@ from lockstep.frame import Tasks, tasks
 from lockstep.plan import build
 from lockstep.secrets import Vault
 from lockstep.siddhiql import check
+from lockstep.sources import Place, Received
+from lockstep.sources import Source as CarriedSource
 from lockstep.store import Deployment, Pause
 from lockstep.telemetry import Metrics, get_logger
+from lockstep_services.receiver import feeds, sources
+from lockstep_services.receiver.carried import SourceSetupError
 from lockstep_services.receiver.feeds import LOOK_AGAIN_MS, READ_WAIT_MS, SourceFeeds
 from lockstep_services.receiver.health import SourceHealth
 from lockstep_services.receiver.leases import ReaderLeases
@@ -27,6 +34,13 @@ from lockstep_services.receiver.sources import SourceBook
 
 TEXT = (
     "@app:name('A') @source(type='nats', destination='s', @map(type='json'))"
+    " define stream In (v int); from In select v insert into Out;"
+)
+
+
+OURS = (
+    "@app:name('A') @source(type='mqtt', url='tcp://h', topic='t', username='u',"
+    " password='${secret:word}', @map(type='json'))"
     " define stream In (v int); from In select v insert into Out;"
 )
 
@@ -56,20 +70,50 @@ class SlowToClose:
         return [Mail("s", b"%d" % self._number, {}, None, _nothing)]
 
 
-class World:
-    """Feeds of one app whose source is on the bus."""
+class LibraryError(Exception):
+    """Of a class that nobody here knows."""
 
-    def __init__(self) -> None:
+
+class Broken(CarriedSource):
+    """A source whose code fails until it is mended, and tells its password."""
+
+    shared = True
+    error: ClassVar[type[Exception] | None] = None
+    reads: ClassVar[list[int]] = []
+
+    def __init__(self, options: Mapping[str, str], place: Place) -> None:
+        self._password = options["password"]
+        self._clock = place.clock
+
+    async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
+        """When it was asked is noted."""
+        self.reads.append(self._clock.monotonic_ms())
+        if self.error is not None:
+            raise self.error(f"who is {self._password}?")
+        await self._clock.sleep_ms(wait_ms)
+        return ()
+
+
+def view(app: str, text: str) -> AppView:
+    """Of an app that is deployed."""
+    return AppView(Deployment(app, text, "1", Life(0, 1), 1, 0), build(check(text)))
+
+
+class World:
+    """Feeds of one app, by default of one whose source is on the bus."""
+
+    def __init__(self, text: str = TEXT, secrets: str = "") -> None:
         self.clock = VirtualClock()
         self.pause: Pause | None = None
         self.answered = asyncio.Event()
         self.mailboxes: list[SlowToClose] = []
         self.taken: list[bytes] = []
         catalogue: Any = SimpleNamespace(
-            views=[AppView(Deployment("A", TEXT, "1", Life(0, 1), 1, 0), build(check(TEXT)))],
+            views=[view("A", text)],
             changes=1,
             pause=lambda app, element: self.pause,
         )
+        self.catalogue = catalogue
         book = SourceBook(catalogue)
         health = self.health = SourceHealth(
             catalogue, book, self.clock, Metrics(), retry_after_ms=1_000
@@ -84,7 +128,7 @@ class World:
             tasks,
             self.clock,
             ReaderLeases("source", cast(Any, None), tasks, get_logger(), lease_ttl_ms=3_000),
-            Vault(""),
+            Vault(secrets),
             health,
             foreign=cast(Any, None),
         )
@@ -151,4 +195,67 @@ async def test_a_paused_source_has_no_mailbox_until_it_goes_on() -> None:
     world.pause = None
     await world.clock.advance_ms(READ_WAIT_MS)
     assert (len(world.mailboxes), world.state) == (2, (ConnectorState.RUNNING, True))
+    await asyncio.wait_for(world.feeds.stop(), 60)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, LibraryError, re.error])
+async def test_a_source_whose_code_fails_is_failed_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: type[Exception]
+) -> None:
+    """Its status says why, without secrets; between two attempts are pauses that grow."""
+    monkeypatch.setattr(Broken, "error", error)
+    monkeypatch.setattr(Broken, "reads", [])
+    for module in (feeds, sources):
+        monkeypatch.setattr(module, "carrier_of", lambda kind: Broken)
+    (tmp_path / "word").write_text("hunter2")
+    world = World(OURS, str(tmp_path))
+    await world.feeds.follow_catalogue()
+    await world.clock.advance_ms(60_000)
+    (told,) = world.health.told()
+    assert told.state is ConnectorState.FAILED
+    assert f"{error.__name__}: who is" in told.reason
+    assert "hunter2" not in f"{told.reason} {told.last_error}"
+    assert world.feeds.troubles("A") == {"In": told.reason}
+    pauses = [after - before for before, after in pairwise(Broken.reads)]
+    assert pauses == [100, 200, 400, 800, 1_600, 3_200, *[5_000] * (len(pauses) - 6)]
+    monkeypatch.setattr(Broken, "error", None)
+    await world.clock.advance_ms(10_000)
+    assert world.state[0] is ConnectorState.RUNNING
+    await asyncio.wait_for(world.feeds.stop(), 60)
+
+
+async def test_a_source_with_a_long_topic_is_read_and_so_are_those_behind_it() -> None:
+    """22 characters of three bytes have more than a token of the bus once they are escaped."""
+    long = TEXT.replace("'A'", "'Long'").replace("type='nats', destination='s'", "type='inMemory',")
+    world = World(long.replace("inMemory',", f"inMemory', topic='{'城市' * 12}'"))
+    world.catalogue.views.append(view("Then", TEXT.replace("'A'", "'Then'")))
+    await world.feeds.follow_catalogue()
+    await world.clock.advance_ms(READ_WAIT_MS)
+    assert len(world.mailboxes) == 2
+    told = [(each.app, each.state) for each in world.health.told()]
+    assert told == [("A", ConnectorState.RUNNING), ("Then", ConnectorState.RUNNING)]
+    world.answered.set()
+    await asyncio.wait_for(world.feeds.stop(), 60)
+
+
+async def test_a_source_whose_package_is_missing_hides_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is told why it fails, at every receiver; the others are told as ever."""
+
+    def missing(kind: str) -> None:
+        raise SourceSetupError(f"{kind} needs a package")
+
+    for module in (feeds, sources):
+        monkeypatch.setattr(module, "carrier_of", missing)
+    world = World(OURS)
+    world.catalogue.views.append(view("Then", TEXT.replace("'A'", "'Then'")))
+    await world.feeds.follow_catalogue()
+    await world.clock.advance_ms(READ_WAIT_MS)
+    told = [(each.app, each.state, each.reason) for each in world.health.told()]
+    assert told == [
+        ("A", ConnectorState.FAILED, "mqtt needs a package"),
+        ("Then", ConnectorState.RUNNING, ""),
+    ]
+    world.answered.set()
     await asyncio.wait_for(world.feeds.stop(), 60)

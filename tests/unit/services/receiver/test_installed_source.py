@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from lockstep.clock import SystemClock
+from lockstep.events import UnavailableError
 from lockstep.siddhiql.catalogue import ExtensionKind
-from lockstep.sources import Place
+from lockstep.sources import Place, Received, Source
 from lockstep_services.receiver import carried
 
 PAGE = Path(__file__).parents[4] / "libs/lockstep/EXTENDING.md"
@@ -47,3 +49,37 @@ async def test_the_source_works_exactly_as_shown(monkeypatch: pytest.MonkeyPatch
         (mail,) = await mailbox.read(max_messages=5, wait_ms=5_000)
     assert (mail.payload, mail.headers, mail.id) == (b"hello", {"sender": "127.0.0.1"}, None)
     assert await mailbox.close() == []
+
+
+@pytest.mark.parametrize(
+    ("error", "ours", "says"),
+    [
+        (KeyError("port"), carried.SourceSetupError, "it does not take its options: 'port'"),
+        (re.error("no"), carried.SourceSetupError, "it does not take its options: no"),
+        (OSError("taken"), UnavailableError, "App/In.0: OSError: taken"),
+    ],
+)
+def test_a_source_that_cannot_be_made_says_why(
+    error: Exception, ours: type[Exception], says: str
+) -> None:
+    """Of whatever class the error is; a port that is taken may become free."""
+
+    def make(options: Mapping[str, str], place: Place) -> Source:
+        raise error
+
+    place = Place("App", "In", 0, "127.0.0.1", SystemClock())
+    with pytest.raises(ours, match=re.escape(says)):
+        carried.CarriedMailbox(make, {}, place)
+
+
+async def test_what_fails_when_it_is_closed_says_why() -> None:
+    """As when it is read."""
+
+    class Broken(Source):
+        async def close(self) -> Sequence[Received]:
+            raise RuntimeError("no way")
+
+    place = Place("App", "In", 0, "127.0.0.1", SystemClock())
+    mailbox = carried.CarriedMailbox(lambda *_: Broken(), {}, place)
+    with pytest.raises(carried.SourceFailedError, match="RuntimeError: no way"):
+        await mailbox.close()
