@@ -43,8 +43,8 @@ class Segment:
     left_out: frozenset[Position] = frozenset()
     once: CountedOnce = field(default_factory=CountedOnce)
     has_to_tell_up_to: Position | None = None
-    """The last position that it had to publish, and write letters of, before it ended for good.
-    None: it goes on, or another state of the same app went on from it."""
+    """The last position that it had to write letters of, as it ended for good there or another
+    state of the same app went on from it. None: it goes on."""
 
     rows: list[OutputRow] = field(default_factory=list)
     clocks: dict[Position, int] = field(default_factory=dict)
@@ -76,7 +76,9 @@ class Segment:
 
     def certain_letters(self, log: RecordedLog) -> Counter[Position]:
         """Of these what must have been written. An app that is undeployed writes no more, as it
-        publishes no more: what stands in front of its last row is certain alone."""
+        publishes no more: what stands in front of its last row is certain alone. So is what stands
+        in front of where another state went on: that one may fold what this one was to leave out.
+        """
         last = self.has_to_tell_up_to
         found = self.letters(log)
         return Counter({at: found[at] for at in found if last is None or at <= last})
@@ -116,7 +118,10 @@ class Reference:
         for one, end, cut in zip(self.segments, ends, [*ends_for_good, self.is_over], strict=True):
             rows = one.rows_between(one.begin, end)
             last = self._published_up_to(end) if cut else None
-            one.has_to_tell_up_to = (last.position if last else one.begin) if cut else None
+            if cut:
+                one.has_to_tell_up_to = last.position if last else one.begin
+            else:
+                one.has_to_tell_up_to = end if end < len(self.log.history) else None
             self.rows += [row for row in rows if not cut or (last and row.id <= last)]
         return self
 
