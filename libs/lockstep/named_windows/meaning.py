@@ -8,6 +8,7 @@ from lockstep.events import StreamSchema
 from lockstep.operators.contract import CURRENT, EXPIRED, Context, Emit, StreamEvent, nowhere
 from lockstep.selection.meaning import Torn, error_in
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.checked import CheckedApp
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.windows.registry import build_window
 
@@ -23,6 +24,13 @@ def kinds_of(output: ast.EventSelection | None) -> tuple[int, ...]:
             return (CURRENT, EXPIRED)
 
 
+def scope_of(definition: ast.WindowDefinition, checked: CheckedApp) -> Scope:
+    """What the window's arguments see: its events, and the functions of the app."""
+    own = Source(checked.schemas[definition.name], (definition.name,))
+    results = {name: one.returns for name, one in checked.functions.items()}
+    return Scope(Shape.STREAM, (own,), functions=results)
+
+
 class NamedWindow:
     """Takes current events; readers get what the window emits, cut down to its `output` clause.
 
@@ -30,13 +38,13 @@ class NamedWindow:
     """
 
     def __init__(
-        self, definition: ast.WindowDefinition, schema: StreamSchema, context: Context
+        self, definition: ast.WindowDefinition, checked: CheckedApp, context: Context
     ) -> None:
         self.name = definition.name
-        self.schema = schema
+        self.schema: StreamSchema = checked.schemas[definition.name]
         self.emit: Emit = nowhere
-        scope = Scope(Shape.STREAM, (Source(schema, (definition.name,)),))
-        self.window = build_window(definition.window, scope, schema, context)
+        scope = scope_of(definition, checked)
+        self.window = build_window(definition.window, scope, self.schema, context)
         self.window.emit = self._leave
         self._kinds = kinds_of(definition.output)
 

@@ -6,6 +6,7 @@ import pytest
 
 from lockstep.execute.columnar.hosted.named_window import KernelWindow, NamedWindowUnit
 from lockstep.named_windows.rule import NAMED_WINDOWS
+from lockstep.testing import VirtualApp
 from tests.unit.side_by_side import TICK, Step, played, reasons, unit_of
 
 S = "define stream S (s string, i int); define stream R (s string, i int); "
@@ -65,3 +66,25 @@ def test_what_has_no_columnar_form_says_why(query: str, reason: str) -> None:
     """It takes along who shares the window."""
     text = f"{S}define window W (s string, i int) length(2); {WRITES}{query}"
     assert any(reason in each for each in reasons(text))
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+@pytest.mark.parametrize("kind", ["expression", "expressionBatch"])
+def test_a_condition_may_call_a_function_of_the_app(kind: str, executor: str) -> None:
+    """As it may in a window of a query, which gives the same."""
+    function = "define function few[javascript] return bool { return data[0] <= 2; }; "
+    window = f"{kind}('few(count())')"
+    ends = "select sum(i) as n insert into O;"
+    texts = [
+        f"{function}{S}define window W (s string, i int) {window}; from S insert into W; "
+        f"from W {ends}",
+        f"{function}{S}from S#window.{window} {ends}",
+    ]
+    found = []
+    for text in texts:
+        with VirtualApp(text, executor=executor) as app:
+            for number in range(1, 6):
+                app.send("S", ("a", number))
+            found.append([event.data for event in app.stream("O")])
+    named, of_a_query = found
+    assert named == of_a_query != []

@@ -34,7 +34,7 @@ def assemble(engine: Engine) -> None:
         engine.tables[name] = build_table(table, checked.schemas[name], context)
     for name, definition in checked.windows.items():
         context = EngineContext(engine, f"window/{name}")
-        window = NamedWindow(definition, checked.schemas[name], context)
+        window = NamedWindow(definition, checked, context)
         window.emit = engine.junction(name).send
         engine.windows[name] = window
         engine.starters.append(window.start)

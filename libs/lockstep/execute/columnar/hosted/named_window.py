@@ -25,14 +25,13 @@ from lockstep.execute.columnar.hosted.queries import Members
 from lockstep.execute.columnar.hosted.window import HostedWindow
 from lockstep.execute.observe import Observe
 from lockstep.execute.reference.context import EngineContext
-from lockstep.named_windows.meaning import kinds_of
+from lockstep.named_windows.meaning import kinds_of, scope_of
 from lockstep.plan import AppPlan, QueryNode
 from lockstep.plan.ranks import ranks_of
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.windows import Leaves, Timers
-from lockstep.siddhiql.checked import CheckedHandler
-from lockstep.siddhiql.scope import Scope, Shape, Source
+from lockstep.siddhiql.checked import CheckedApp, CheckedHandler
 from lockstep.windows.contract import (
     ColumnarCall,
     ColumnarWindow,
@@ -117,14 +116,15 @@ class NamedWindowUnit:
         self._kinds = kinds_of(definition.output)
         self._path = f"window/{name}/window"
         self._rank = ranks_of(plan)[f"window/{name}"]
-        kernel = None if behind_clocks else _kernel(definition, self._schema, pool, self._rank)
+        checked = plan.checked
+        kernel = None if behind_clocks else _kernel(definition, checked, pool, self._rank)
         self._window: KernelWindow | HostedWindow
         if kernel is not None:
             self._window = KernelWindow(kernel, self._path)
             self.shows_timers = kernel.shows_timers
             self.hears_timers = kernel.shows_timers or kernel.hears_timers
         else:
-            self._window = _hosted(plan, definition, self._schema)
+            self._window = _hosted(plan, definition)
             self.shows_timers = declared_window(definition.window).timers is not Timers.NONE
             self.hears_timers = False
         declared = declared_window(definition.window)
@@ -201,14 +201,13 @@ def let_out(flow: Flow, types: Sequence[AttributeType], wanted: tuple[int, ...])
 
 
 def _kernel(
-    definition: ast.WindowDefinition, schema: StreamSchema, pool: StringPool, rank: int
+    definition: ast.WindowDefinition, checked: CheckedApp, pool: StringPool, rank: int
 ) -> ColumnarWindow | None:
     """The window on columns, if there is one."""
     if not declared_window(definition.window).columns:
         return None
-    handler = CheckedHandler(
-        ast.WindowHandler(definition.window), _scope(definition, schema), schema
-    )
+    scope, schema = scope_of(definition, checked), checked.schemas[definition.name]
+    handler = CheckedHandler(ast.WindowHandler(definition.window), scope, schema)
     expires = kinds_of(definition.output) != (CURRENT,)
     setup = Setup(
         schema.types, pool, wants_expired=expires, aggregates=expires, keyed=False, rank=rank
@@ -219,15 +218,11 @@ def _kernel(
         return None
 
 
-def _scope(definition: ast.WindowDefinition, schema: StreamSchema) -> Scope:
-    return Scope(Shape.STREAM, (Source(schema, (definition.name,)),))
-
-
-def _hosted(plan: AppPlan, definition: ast.WindowDefinition, schema: StreamSchema) -> HostedWindow:
-    ranks = ranks_of(plan)
+def _hosted(plan: AppPlan, definition: ast.WindowDefinition) -> HostedWindow:
+    ranks, schema = ranks_of(plan), plan.checked.schemas[definition.name]
     engine = HostedEngine(Members(frozenset()).plan_of(plan), ranks, {}, observe=Observe.NOTHING)
     context = EngineContext(engine, f"window/{definition.name}")
-    build_window(definition.window, _scope(definition, schema), schema, context)
+    build_window(definition.window, scope_of(definition, plan.checked), schema, context)
     path = f"{context.path}/window"
     drops = kinds_of(definition.output) == (CURRENT,)
     return HostedWindow(engine, path, None, schema.types, drops_expired=drops)
