@@ -68,6 +68,8 @@ def fitted(entry: EncodedEntry, header: EventsHeader, schema: StreamSchema | Non
         reason = f"{header.attributes} values; stream '{header.stream}' has {width} attributes"
         return _none(entry, reason)
     names = header.batch.names
+    if not names and _are_names(default_names(width), schema):
+        names = default_names(width)
     places = None if names in ((), schema.names) else _places(names, schema.names)
     if places is None and header.batch.codes == schema.codes:
         return Fitted(entry, header.events)
@@ -115,7 +117,7 @@ def _fitted_columns(
     columns: OutputColumns, schema: StreamSchema, misfits: list[Misfit]
 ) -> OutputColumns:
     names, width = tuple(columns.batch.schema.names), len(schema.attributes)
-    is_named = names != default_names(len(names))
+    is_named = _are_names(names, schema)
     if len(names) != width:
         fit = np.zeros(len(columns), np.bool_)
         if not is_named and columns.operations is not None:
@@ -136,6 +138,12 @@ def _fitted_columns(
     if not fit.all():
         passing = passing.picked(np.flatnonzero(fit))
     return replace(passing, batch=_cast_all(passing.batch, schema))
+
+
+def _are_names(names: tuple[str, ...], schema: StreamSchema) -> bool:
+    """Whether the attributes were called so. What nobody named is called `c0`, `c1` …, as
+    attributes are, too."""
+    return names != default_names(len(names)) or set(names) == set(schema.names)
 
 
 def _none(entry: EncodedEntry, reason: str) -> Fitted:

@@ -11,6 +11,7 @@ one. It does not hang on where rows are stored beside it, nor on how long they a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -18,6 +19,7 @@ from typing import Any, Final, TypeVar
 from lockstep.plan.nodes import AppPlan, PartitionNode, QueryNode
 from lockstep.plan.paths import model_path, name_of
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.catalogue.core import declared_window
 from lockstep.siddhiql.catalogue.models import ModelUse
 from lockstep.siddhiql.checked import (
     CheckedAggregation,
@@ -28,7 +30,9 @@ from lockstep.siddhiql.checked import (
     CheckedStream,
     SourceKind,
 )
+from lockstep.siddhiql.checking.annotations import info_name
 from lockstep.siddhiql.models import models_in
+from lockstep.siddhiql.syntax.parser import parse
 from lockstep.siddhiql.trees import below
 
 Written = TypeVar("Written", ast.Query, ast.Partition)
@@ -42,6 +46,17 @@ _NOT_WHERE: Final = frozenset(
     )
 )  # fmt: skip
 """Options of a @store that do not say which table of which database it is."""
+
+_NOT_WHERE_IN_A_URL: Final = frozenset(
+    (
+        "user", "password", "passfile", "sslcert", "sslkey", "sslmode", "sslpassword",
+        "sslrootcert",
+    )
+)  # fmt: skip
+"""Parameters of a database's address that do not say so either."""
+
+_LOGIN: Final = re.compile(r"(?<=://)[^/?#]*@")
+"""Of an address: the user and the password in front of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +101,7 @@ def parts_of(plan: AppPlan) -> Iterator[Part]:
         }
         yield Part(f"table/{name}", traits, store=_store(table) if name in plan.stored else None)
     for name, window in checked.windows.items():
-        yield Part(f"window/{name}", whole | {"its definition": _definition(window)})
+        yield Part(f"window/{name}", whole | _window(window, checked))
     for name, aggregation in checked.aggregations.items():
         yield Part(
             f"aggregation/{name}",
@@ -127,8 +142,7 @@ def _models(plan: AppPlan) -> Iterator[Part]:
 
 
 def _unless_named(written: Written) -> Written | None:
-    named = (one.get("name") for one in written.annotations if one.name.lower() == "info")
-    return None if any(named) else written
+    return None if info_name(written.annotations) else written
 
 
 def _partition(node: PartitionNode, checked: CheckedApp) -> dict[str, object]:
@@ -145,16 +159,34 @@ def _partition(node: PartitionNode, checked: CheckedApp) -> dict[str, object]:
     }
 
 
-def _definition(window: ast.WindowDefinition) -> object:
-    return window.attributes, window.window, window.output
+def _window(window: ast.WindowDefinition, checked: CheckedApp) -> dict[str, object]:
+    return {
+        "its definition": (window.attributes, window.window, window.output),
+        FUNCTIONS: _functions(window, checked),
+    }
 
 
 def _store(definition: ast.TableDefinition | ast.AggregationDefinition) -> Mapping[str, str]:
     """Which table of which database it is, as its options say."""
     (store,) = (one for one in definition.annotations if one.name.lower() == "store")
     said = {(one.key or "").lower(): one.value for one in store.elements}
-    where = {key: value for key, value in said.items() if key not in _NOT_WHERE}
+    where = {
+        key: value.lower() if key == "type" else _place(value)
+        for key, value in said.items()
+        if key not in _NOT_WHERE
+    }
     return {"table.name": definition.name} | where
+
+
+def _place(value: str) -> str:
+    """An option of a store: of an address without who logs in, and how."""
+    address, _, parameters = _LOGIN.sub("", value).partition("?")
+    kept = "&".join(
+        one
+        for one in parameters.split("&")
+        if one.partition("=")[0].lower() not in _NOT_WHERE_IN_A_URL
+    )
+    return f"{address}?{kept}" if kept else address
 
 
 def _buckets(aggregation: CheckedAggregation) -> object:
@@ -190,9 +222,32 @@ def _query(query: CheckedQuery, checked: CheckedApp) -> dict[str, object]:
 
 
 def _functions(tree: Any, checked: CheckedApp) -> object:
-    """Those that the app defines, of what is called in it."""
-    called = {one.name for one in below(tree) if isinstance(one, ast.FunctionCall)}
-    return [checked.functions[name] for name in sorted(called & checked.functions.keys())]
+    return [checked.functions[name] for name in sorted(own_functions(tree, checked))]
+
+
+def own_functions(tree: Any, checked: CheckedApp) -> set[str]:
+    """The functions of the app that are called in a tree, also by the conditions of its windows."""
+    called: set[str] = set()
+    for one in below(tree):
+        match one:
+            case ast.FunctionCall():
+                called.add(one.name)
+            case ast.WindowHandler(call=call) | ast.WindowDefinition(window=call):
+                for condition in _conditions(call):
+                    if not isinstance(condition, ast.Constant):
+                        # An attribute: its text may call all of them.
+                        return set(checked.functions)
+                    text = parse(str(condition.value), "expression")
+                    called |= own_functions(text, checked)
+    return called & checked.functions.keys()
+
+
+def _conditions(window: ast.FunctionCall) -> Iterator[ast.Expression]:
+    """The arguments of a window that stand where it takes the text of a condition."""
+    overloads = declared_window(window).overloads
+    for place, argument in enumerate(window.arguments):
+        if any(one.parameters[place].condition for one in overloads if place < len(one.parameters)):
+            yield argument
 
 
 def _sources(
@@ -204,7 +259,7 @@ def _sources(
             source = query_input.input.source
             decided: object = None
             if query_input.kind is SourceKind.WINDOW:
-                decided = _definition(checked.windows[source])
+                decided = _window(checked.windows[source], checked)
             elif query_input.kind is SourceKind.AGGREGATION:
                 decided = _buckets(checked.aggregations[source])
             return source, query_input.source_schema, decided

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
+from lockstep.events.columns import arrow_schema
 from lockstep.events.outputs import OutputColumns, Places, RowsOfColumns, in_columns, joined
 from lockstep.execute.fitting import fitted_rows
 
@@ -65,6 +66,18 @@ def test_values_are_found_by_their_names(
     assert list(found) == [OutputRow(OutputId(1, 0), "O", 10, data, operation)]
     assert [type(value) for value in found[0].data] == [type(value) for value in data]
     assert misfits == []
+
+
+@pytest.mark.parametrize(
+    ("now", "data"), [("c1 string, c0 long", ("a", 1)), ("c0 long, c1 string", (1, "a"))]
+)
+def test_attributes_may_be_called_as_values_are_that_nobody_named(
+    now: str, data: tuple[Any, ...]
+) -> None:
+    """Their names count, where the stream has the same ones now."""
+    found, misfits = fitted_rows(published("c0 int, c1 string", (1, "a")), schema_of(now))
+    assert values_of(found) == [data]
+    assert (found.columns[0].batch.schema, misfits) == (arrow_schema(schema_of(now)), [])
 
 
 def test_a_row_that_does_not_fit_costs_none_of_those_beside_it() -> None:

@@ -13,6 +13,7 @@ SUM = "@info(name='q') from S[v > 2]#window.length(3) select k, sum(v) as n inse
 
 BUCKETS = "define aggregation G from S select k, sum(v) as n group by k aggregate every sec...day;"
 STORE = "@store(type='rdbms', jdbc.url='jdbc:postgresql://db/x', username='u', password='old') "
+IN_URL = "@store(type='rdbms', jdbc.url='jdbc:postgresql://{}db/x{}') "
 KEPT_LONGER = "@purge(enable='true', @retentionPeriod(min='48 hours')) "
 ABOUT_BUCKETS = (STORE, KEPT_LONGER, "@purge(enable='false') ", "@info(description='sales') ")
 READING = (
@@ -261,6 +262,16 @@ def test_who_is_purged_at_other_times() -> None:
         (STORE, STORE.replace("username='u'", "username='v', pool.properties='x:1'"), False),
         (STORE, STORE.replace("db/x", "db/y"), True),
         (STORE, STORE.replace("type", "table.name='other', type"), True),
+        (STORE, STORE.replace("'rdbms'", "'RDBMS'"), False),
+        (STORE, IN_URL.format("u:p@", "?user=u&password=p"), False),
+        (IN_URL.format("u:p@", ""), IN_URL.format("v:q@r@", "?sslmode=disable"), False),
+        (
+            IN_URL.format("", "?password=p&currentSchema=a"),
+            IN_URL.format("", "?currentSchema=a&password=q"),
+            False,
+        ),
+        (IN_URL.format("", "?currentSchema=a"), IN_URL.format("", "?currentSchema=b"), True),
+        (IN_URL.format("u@a.", ""), IN_URL.format("u@b.", ""), True),
     ],
 )
 def test_a_store_that_lacks_what_was_there_before(old: str, new: str, is_other: bool) -> None:

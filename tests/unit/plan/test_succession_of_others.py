@@ -30,6 +30,13 @@ def _changed(old: str, new: str) -> Succession:
         " from S#window.length(2) select sum(v) as n insert into O; end;",
         "partition with (k of S) begin @info(name='q')"
         " from S#window.length(2) select sum(f(v)) as n insert into O; end;",
+        "@info(name='q') from S#window.expression('sum(f(v)) <= 4') select v insert into O;",
+        "@info(name='q') from S#window.expressionBatch('count() < f(last.v)', true)"
+        " select v insert into O;",
+        "partition with (k of S) begin @info(name='q')"
+        " from S#window.expression('sum(f(v)) <= 4') select v insert into O; end;",
+        "define window W (k string, v int) expression('sum(f(v)) <= 4'); @info(name='q')"
+        " from W select sum(v) as n output snapshot every 1 sec insert into O;",
     ],
 )
 def test_a_function_with_another_body_is_another_one(query: str) -> None:
@@ -39,6 +46,15 @@ def test_a_function_with_another_body_is_another_one(query: str) -> None:
     assert not found.carried
     assert "the functions that it calls" in str(found.lost) or "its queries" in str(found.lost)
     assert _changed(UNUSED % 1 + F % 1 + query, UNUSED % 10 + F % 1 + query).is_whole
+
+
+@pytest.mark.parametrize(
+    ("window", "is_other"), [("expression(k)", True), ("expressionBatch('v < 3')", False)]
+)
+def test_a_text_that_may_call_every_function(window: str, is_other: bool) -> None:
+    """Nobody knows which those will be."""
+    query = f"@info(name='q') from S#window.{window} select count() as n insert into O;"
+    assert _changed(F % 1 + query, F % 10 + query).is_whole is not is_other
 
 
 QUERY = "from S#window.time(1 sec) select sum(v) as n insert all events into A; "
@@ -55,6 +71,16 @@ def test_a_name_that_another_query_had_by_its_place() -> None:
 def test_a_query_that_gets_the_name_that_it_had_by_its_place() -> None:
     """It is the same query, as no other one is written so."""
     assert _changed(QUERY, "@info(name='query_1') " + QUERY).carried == {ONE: ONE}
+
+
+@pytest.mark.parametrize("info", ["name='n'", "'n'"])
+def test_a_name_may_stand_alone_in_its_annotation(info: str) -> None:
+    """A query or partition goes on by it, wherever it stands and whatever it writes."""
+    others = "@info('o') from S select k insert into P; "
+    for query in (QUERY, f"partition with (k of S) begin @info({info}) {QUERY}end; "):
+        moved = f"{others}@info({info}) {query.replace('into A', 'into C')}"
+        kind = "partition" if "partition" in query else "query"
+        assert _changed(f"@info({info}) {query}", moved).carried == {f"{kind}/n": f"{kind}/n"}
 
 
 def test_a_table_that_is_looked_up_from_now_on_begins_empty() -> None:

@@ -10,13 +10,12 @@ from lockstep.plan.fleet.contract import Feed
 from lockstep.plan.fleet.keys import never_null
 from lockstep.plan.fleet.traits import Keyed
 from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode
-from lockstep.plan.parts import Written
+from lockstep.plan.parts import Written, own_functions
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checked import CheckedApp
 from lockstep.siddhiql.printing import print_app
 from lockstep.siddhiql.scope import Scope, Shape, Source
 from lockstep.siddhiql.syntax.parser import parse_app
-from lockstep.siddhiql.trees import below
 from lockstep.siddhiql.typing import infer
 
 
@@ -78,7 +77,7 @@ def united_text(texts: Iterable[str]) -> str:
     name."""
     apps = [parse_app(text) for text in dict.fromkeys(texts)]
     definitions = {(type(one), one.name): _unmarked(one) for app in apps for one in app.definitions}
-    execution = {_name_of(one): one for app in apps for one in app.execution}
+    execution = {(type(one), _name_of(one)): one for app in apps for one in app.execution}
     return print_app(
         ast.App(apps[0].annotations, tuple(definitions.values()), tuple(execution.values()))
     )
@@ -108,10 +107,8 @@ def _definitions(
         key.stream for one in execution if isinstance(one, ast.Partition) for key in one.keys
     }
     asked = (*execution, *((feed.key, feed.where) for feed in content.feeds))
-    called = {one.name for one in below(asked) if isinstance(one, ast.FunctionCall)}
-    if content.stores:
-        # Aggregations call some, and on-demand queries may call all.
-        called |= set(checked.functions)
+    # Aggregations call some, and on-demand queries may call all.
+    called = set(checked.functions) if content.stores else own_functions(asked, checked)
     defined = set()
     for one in checked.app.definitions:
         match one:

@@ -19,8 +19,10 @@ from lockstep.events import (
 )
 from lockstep.events.codec import (
     EncodedEntry,
+    EventColumns,
     EventsHeader,
     decode_input,
+    encode_columns,
     encode_record,
     send_id_of,
 )
@@ -276,6 +278,18 @@ def test_a_refused_row_has_its_values_in_the_order_of_now() -> None:
     (fault,) = sieved.faults
     assert fault.reason == "'S.x' holds a long that is no int: 1099511627776"
     assert fault.events == (Event(1, (2, 1 << 40)),)
+
+
+def test_attributes_that_are_called_as_columns_without_names_are() -> None:
+    """A record that is written from columns does not say such names."""
+    had, has = ({"S": schema_of(text)} for text in ("c0 int, c1 string", "c1 string, c0 int"))
+    record = EventsRecord("S", 12, ((InputEvent(1, (1, "a")),),))
+    columns = EncodedEntry(1, encode_record(record, had)).columns()
+    assert isinstance(columns, EventColumns)
+    sieved = sieve([EncodedEntry(1, encode_columns(columns))], has, SendMemory(10))
+    (left,) = (decode_input(one.payload) for one in sieved.entries)
+    assert isinstance(left, EventsRecord)
+    assert [event.data for chunk in left.chunks for event in chunk] == [("a", 1)]
 
 
 def test_what_a_record_says_of_key_groups_goes_with_the_order_of_its_columns() -> None:
