@@ -7,6 +7,7 @@ name can reach into another's subjects. `unescaped(escaped(name)) == name`.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
@@ -22,6 +23,8 @@ DEAD_ALL: Final = "dead.>"
 INPUT_LOGS: Final = "in.>"
 OUTPUT_LOGS: Final = "out.>"
 MAX_TOKEN_BYTES: Final = 200
+MAX_SUBJECT_BYTES: Final = 1_024
+"""NATS cuts the connection of whoever sends a protocol line of more than 4,096 bytes."""
 ID_HEADER: Final = "Nats-Msg-Id"
 """A client's own id of an ingress message; the same on every carrier."""
 PROPERTIES_HEADER: Final = "Lockstep-Properties"
@@ -29,6 +32,7 @@ PROPERTIES_HEADER: Final = "Lockstep-Properties"
 CONTROL: Final = "control"
 """The first word of all that services tell each other: these subjects carry proof (`proven.py`)."""
 
+_WHITE_SPACE: Final = re.compile(r"[ \t\r\n]")
 _EMPTY: Final = "%"  # never made by quoting, which always writes two digits behind the sign
 _SHORTENED: Final = "%~"
 _SHORTENED_BYTES: Final = 120
@@ -49,6 +53,17 @@ def escaped(name: str) -> str:
             f"a name of {len(token)} bytes; {MAX_TOKEN_BYTES} are possible", where=name[:40]
         )
     return token
+
+
+def refuse_unfit(subject: str) -> None:
+    """InvalidNameError for a subject that would cut the connection on which it is sent."""
+    size = len(subject.encode())
+    if size > MAX_SUBJECT_BYTES:
+        raise InvalidNameError(
+            f"a subject of {size} bytes; {MAX_SUBJECT_BYTES} are possible", where=subject[:40]
+        )
+    if _WHITE_SPACE.search(subject):
+        raise InvalidNameError("a subject with white space", where=repr(subject[:40]))
 
 
 def unescaped(token: str) -> str:
@@ -119,7 +134,7 @@ def presenter_subject(app: str, stream: str) -> str:
 
 def topic_subject(topic: str) -> str:
     """topic.<topic>: what in-memory sinks and sources of all apps share."""
-    return f"topic.{escaped(topic)}"
+    return f"topic.{_shortened(topic)}"
 
 
 def control_subject(topic: str, *names: str) -> str:
@@ -169,8 +184,9 @@ def covers(wide: str, narrow: str) -> bool:
 
 
 def _shortened(name: str) -> str:
-    """The name as a token. One that is too long for any app or stream has its digest in it: what
-    strangers send to such a name is refused, and that has to stand somewhere."""
+    """The name as a token. One that is too long has its digest in it: topics may be of any length,
+    and what strangers send to an app or stream of such a name is refused, and that has to stand
+    somewhere."""
     with suppress(InvalidNameError):
         return escaped(name)
     digest = hashlib.sha256(name.encode()).hexdigest()[:32]

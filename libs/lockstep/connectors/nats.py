@@ -32,6 +32,8 @@ TOPICS: Final = "topic."
 """Where in-memory sinks send to, and nobody else."""
 SERVERS: Final = ("server.urls", "bootstrap.servers")
 """Options that name a server which is not the suite's own; the second is the older name."""
+MAX_SUBJECT_BYTES: Final = 1_024
+"""As on the bus (`lockstep.bus.subjects`): a longer one would cut its connection."""
 SCHEMES: Final = ("nats", "tls", "ws", "wss")
 MAX_SERVERS: Final = 100
 _NOBODYS: Final = ("$",)
@@ -88,13 +90,24 @@ def _subject(arguments: Sequence[Argument]) -> None:
             f"the subject {text!r} belongs to the suite",
             f"choose one that does not begin with {', '.join(taken)}",
         )
-    if not text or any(not part for part in text.split(".")) or " " in text:
+    if not all(text.split(".")) or set(" \t\r\n") & set(text):
         raise SignatureError(f"{text!r} is no subject", "destination='alerts.fire'")
+    _short("destination", options)
+
+
+def _short(name: str, options: Mapping[str, str]) -> None:
+    """Refuses what the line of a subject cannot hold."""
+    size = len(options.get(name, "").encode())
+    if size > MAX_SUBJECT_BYTES:
+        raise SignatureError(
+            f"{name!r} has {size} bytes; {MAX_SUBJECT_BYTES} are possible", "shorten it"
+        )
 
 
 def _taken_subject(arguments: Sequence[Argument]) -> None:
     _subject(arguments)
     options = _given(arguments)
+    _short("queue.group.name", options)
     if server_urls(options):
         return
     text = options.get("destination", "")

@@ -52,7 +52,8 @@ class Sink:
         """Delivers; the message counts as delivered when this returns.
 
         UnavailableError and OSError (a lost connection, a time-out): tried again later.
-        MessageRefusedError: the message becomes a dead letter, and the next one is sent.
+        MessageRefusedError: the message becomes a dead letter, and the next one is sent. So it does
+        for all that values can cause (ValueError, LookupError, TypeError …).
         """
         raise NotImplementedError
 

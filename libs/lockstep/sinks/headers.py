@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Final
+
+_ONE_ATTRIBUTE: Final = re.compile(r"\s*\{\{\w+\}\}\s*")
+
 
 def headers_of(text: str) -> dict[str, str]:
     """`'Key:value','Key2:value'` as a mapping."""
     parts = (part.strip().strip("'\"").partition(":") for part in text.split(","))
     return {name.strip(): value.strip() for name, colon, value in parts if colon}
+
+
+def headers_filled(text: str, fill: Callable[[str], str]) -> dict[str, str]:
+    """The same with the values of an event, see `Message.fill`; these are taken as they are, so no
+    value makes a header of its own. One attribute alone may hold all headers."""
+    if _ONE_ATTRIBUTE.fullmatch(text):
+        return headers_of(fill(text))
+    return {fill(name): fill(value) for name, value in headers_of(text).items()}

@@ -24,7 +24,7 @@ from lockstep.secrets import Hidden, Vault
 from lockstep.siddhiql.secrets import secret_names, with_secrets
 from lockstep.sources import Place
 from lockstep.store import Cursors
-from lockstep_services.receiver.carried import CarriedMailbox, carrier_of
+from lockstep_services.receiver.carried import CarriedMailbox, SourceSetupError, carrier_of
 from lockstep_services.receiver.changes import ChangeSources
 from lockstep_services.receiver.cursors import note_of
 from lockstep_services.receiver.discreet import DiscreetMailbox, discreet
@@ -118,9 +118,11 @@ class SourceFeeds:
         return {stream: trouble for stream, trouble in found.items() if trouble is not None}
 
     def reads(self, source: Source) -> bool:
-        """Whether this receiver does, of several."""
-        is_one = source.has_one_reader
-        return source.name in self._running and (not is_one or self._leases.held(source.name))
+        """Whether this receiver does, of several. Of one that cannot be read each says why."""
+        with contextlib.suppress(SourceSetupError):
+            if source.has_one_reader and not self._leases.held(source.name):
+                return False
+        return source.name in self._running
 
     async def stop(self) -> None:
         """Takes no more, and ends what it has begun."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,7 +69,7 @@ class Source:
     @property
     def is_read(self) -> bool:
         """Its messages do not come by themselves."""
-        return self.subject is not None or self.kind not in READ_BY_ITSELF
+        return self.kind not in READ_BY_ITSELF
 
     @property
     def kafka(self) -> KafkaOptions | None:
@@ -84,7 +84,7 @@ class Source:
     @property
     def has_one_reader(self) -> bool:
         """One receiver reads it at a time, by lease: partitions of Kafka that are named, tables,
-        and types that are not shared."""
+        and types that are not shared. SourceSetupError, see `carrier_of`."""
         if self.is_cdc:
             return True
         kafka = self.kafka
@@ -131,6 +131,10 @@ class SourceBook:
             found = list(_sources(view))
             self._sources[view.name] = (view.deployment.version, found)
         return found
+
+    def keep(self, apps: Collection[str]) -> None:
+        """Forgets all other apps: they are not deployed any more."""
+        self._sources = {app: one for app, one in self._sources.items() if app in apps}
 
     def all(self) -> Sequence[Source]:
         """Of all apps that are deployed now."""

@@ -10,7 +10,7 @@ from lockstep.bus.nats.jetstream import stream_config
 from lockstep.bus.subjects import earlier_stream_name, input_subject, output_subject, stream_name
 from lockstep.clock import SystemRandomness
 from lockstep.embedded import NatsServer
-from lockstep.events import ClaimRecord
+from lockstep.events import ClaimRecord, LockstepError
 from tests.contract.bus.carriers import LIMITS, fresh_log, one_event
 from tests.contract.patience import read_on
 
@@ -48,4 +48,28 @@ async def test_streams_that_were_named_otherwise_are_gone_on_with(server: NatsSe
     for log in (before, after):
         await bus.remove_logs(log)
     assert not await _streams(bus) & {*old, *new}
+    await bus.close()
+
+
+@pytest.mark.parametrize("subject", ["x." + "a" * 5_000, "x a", "x\r\nHELP"])
+async def test_a_subject_that_the_server_cannot_read_costs_nobody_the_connection(
+    server: NatsServer, subject: str
+) -> None:
+    """It is refused for good, in whatever way it is used, and all others go on."""
+    bus = await NatsBus.connect(server.url, LIMITS, SystemRandomness())
+    heard = await bus.topics.subscribe("y")
+    generation = bus._jetstream.connection.generation
+    for use in (
+        bus.topics.publish(subject, b""),
+        bus.topics.publish_kept(subject, b""),
+        bus.topics.request(subject, b"", timeout_ms=1_000),
+        bus.topics.subscribe(subject),
+        bus.mailbox(subject, "name"),
+    ):
+        with pytest.raises(LockstepError) as caught:
+            await use
+        assert not caught.value.retryable
+    await bus.topics.publish("y", b"here")
+    assert (await anext(aiter(heard)))[1] == b"here"
+    assert bus._jetstream.connection.generation == generation
     await bus.close()

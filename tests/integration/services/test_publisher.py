@@ -276,16 +276,16 @@ async def test_an_unreachable_sink_blocks_only_itself(cluster_of: Start, tmp_pat
         letters = await until(put_aside, "five dead letters")
         assert all("given up after 3 attempts" in one.letter.reason for one in letters)
         await cluster.crash("publisher")
-        with path.open("ab") as torn:
-            torn.write(b'{"id": "9')
+        with path.open("ab") as theirs:
+            theirs.write(b'{"id": "9')
         await cluster.start("publisher")
         await cluster.send(app, "In", [5])
 
         async def six() -> Any:
             lines = path.read_text().splitlines()
-            return len(lines) == 6 and '"a":5' in lines[5]
+            return len(lines) == 7 and lines[5] == '{"id": "9' and '"a":5' in lines[6]
 
-        await until(six, "the torn line is gone, the next row is there")
+        await until(six, "what others wrote stays, the next row is a line of its own")
 
 
 async def test_what_no_sink_carries_is_refused_at_deploy(cluster_of: Start) -> None:

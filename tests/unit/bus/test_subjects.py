@@ -15,18 +15,22 @@ from lockstep.bus import (
     input_subject,
     output_subject,
     presenter_subject,
+    topic_subject,
 )
 from lockstep.bus.subjects import (
+    MAX_SUBJECT_BYTES,
     dead_pattern,
     escaped,
     ingress_names,
     log_name,
     log_names,
     matches,
+    refuse_unfit,
     stream_name,
     subject_of,
     unescaped,
 )
+from lockstep.connectors import nats
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
@@ -93,6 +97,29 @@ def test_a_name_that_is_too_long_is_refused() -> None:
     """Before the server refuses it with less to say."""
     with pytest.raises(InvalidNameError):
         escaped("x" * 201)
+
+
+def test_topics_may_be_of_any_length() -> None:
+    """Long ones stay apart, and legible at their beginning."""
+    long = topic_subject("城市" * 5_000)
+    assert long.startswith("topic.%E5%9F%8E%E5%B8%82")
+    refuse_unfit(long)
+    assert len(long.split(".")) == 2
+    assert long != topic_subject("城市" * 5_001)
+    assert topic_subject("a b") == "topic.a%20b"
+
+
+@pytest.mark.parametrize("subject", ["é" * 513, "a b", "a\tb", "a\r\nPUB b 0"])
+def test_what_would_cut_the_connection_is_no_subject(subject: str) -> None:
+    """The server would take it for something else, or for too much."""
+    with pytest.raises(InvalidNameError):
+        refuse_unfit(subject)
+
+
+def test_the_checker_takes_no_longer_subjects_than_the_bus() -> None:
+    """The language knows no bus, so it has a limit of its own."""
+    assert nats.MAX_SUBJECT_BYTES == MAX_SUBJECT_BYTES
+    refuse_unfit("é" * 512)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from lockstep.bus.nats.dialing import RECONNECT_EVERY_MS, Callbacks, dial, hang_
 from lockstep.bus.nats.errors import NobodyAnswersError, NotConnectedError, translated
 from lockstep.bus.nats.farewells import Farewells, Owed
 from lockstep.bus.nats.serving import Serving
+from lockstep.bus.subjects import refuse_unfit
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
 
@@ -127,7 +128,8 @@ class Connection:
         reply: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Hands the message to the connection; at most once."""
+        """Hands the message to the connection; at most once. Errors also: InvalidNameError."""
+        refuse_unfit(subject)
         self.check()
         with translated(subject):
             await self._client.publish(
@@ -157,7 +159,9 @@ class Connection:
     ) -> int:
         """A key for `unsubscribe`; survives reconnects and new clients. On return the server knows
         of it: what others send from then on comes. With an owner it ends, too, once nobody has
-        that one; so the handler must not have it either."""
+        that one; so the handler must not have it either. Errors also: InvalidNameError."""
+        refuse_unfit(subject)
+        refuse_unfit(queue)
         self.check()
         key = next(self._keys)
         listening = Listening(subject, queue, handler)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from lockstep.connectors.google.service import GoogleService, shown
 from lockstep.connectors.googlepubsub import ENDPOINT, IDENTITY, SCOPE
-from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
+from lockstep.sinks import Message, MessageRefusedError, Sink, headers_filled
 
 JSON: Final = "application/json"
 MAX_BYTES: Final = 10_000_000
@@ -46,7 +46,7 @@ class PubSubSink(Sink):
         await self._service.close()
 
     def _message(self, message: Message) -> dict[str, Any]:
-        own = headers_of(message.fill(self._options.get("attributes", "")))
+        own = headers_filled(self._options.get("attributes", ""), message.fill)
         return {
             "data": base64.b64encode(message.payload).decode(),
             "attributes": {**own, IDENTITY: message.id},

@@ -16,7 +16,7 @@ from lockstep.connectors.grpc.events import NoEventError, event_bytes, read_even
 from lockstep.connectors.grpc.urls import PROCESS, MethodUrl, method_url
 from lockstep.connectors.tls import NAMES, refuse_own
 from lockstep.events import UnavailableError
-from lockstep.sinks import Message, MessageRefusedError, headers_of
+from lockstep.sinks import Message, MessageRefusedError, headers_filled
 from lockstep.tls import Renewal, TlsError, TlsFiles, calling
 
 TIMEOUT_MS: Final = 6_000
@@ -30,7 +30,6 @@ REFUSED: Final = frozenset(
     }
 )  # fmt: skip
 """Statuses that stay the same when a message is sent again; with any other it is."""
-_ONE_ATTRIBUTE: Final = re.compile(r"\s*\{\{\w+\}\}\s*")
 _NAME: Final = re.compile(r"[0-9a-z_.-]+")
 
 
@@ -67,7 +66,7 @@ class GrpcCalls:
     async def send(self, message: Message) -> Called:
         """The answer. Errors: UnavailableError, OSError, MessageRefusedError."""
         metadata = [(KEY, message.id)]
-        for name, value in _filled(message, self._metadata).items():
+        for name, value in headers_filled(self._metadata, message.fill).items():
             metadata.append((_checked(name.lower(), value), value))
         request = self._written(message)
         if self._call is None or (self._is_secure and self._renewal.is_due()):
@@ -110,7 +109,7 @@ class GrpcCalls:
     def _written(self, message: Message) -> bytes:
         if not self._url.is_event_service:
             return message.payload
-        headers = _filled(message, self._headers)
+        headers = headers_filled(self._headers, message.fill)
         if self._url.sequence:
             headers["sequence"] = self._url.sequence
         try:
@@ -133,13 +132,6 @@ class GrpcCalls:
         if status in REFUSED:
             return MessageRefusedError(text)
         return UnavailableError(text)
-
-
-def _filled(message: Message, text: str) -> dict[str, str]:
-    """Pairs of name and value; one attribute alone may hold them all."""
-    if _ONE_ATTRIBUTE.fullmatch(text):
-        return headers_of(message.fill(text))
-    return {name: message.fill(value) for name, value in headers_of(text).items()}
 
 
 def _checked(name: str, value: str) -> str:

@@ -1,13 +1,15 @@
 """@sink(type='prometheus'): each event observes a metric of the publisher that delivers the app.
 
-A metric lives as long as its publisher: a counter begins again at 0 when another one takes over,
-which is what Prometheus expects of counters. A batch that comes again counts twice.
+A metric lives as long as the sinks that observe it: a counter begins again at 0 when another
+publisher takes over or the app is deployed anew, which is what Prometheus expects of counters. A
+batch that comes again counts twice.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -27,12 +29,26 @@ from lockstep.connectors.prometheus import SERVER
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 
+@dataclass
+class _Metric:
+    """What sinks share that observe a metric of one name."""
+
+    kind: str
+    labels: frozenset[str]
+    collector: Any
+    users: int = 0
+
+    def __str__(self) -> str:
+        return f"a {self.kind} with the labels {', '.join(sorted(self.labels)) or 'none'}"
+
+
 class _Door:
-    """What is served at one address: the metrics of all sinks that name it."""
+    """What is served at one address, or pushed there for one job: the metrics of all sinks that
+    name it."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.metrics: dict[str, Any] = {}
+        self.metrics: dict[str, _Metric] = {}
         self.users = 0
         self.runner: web.AppRunner | None = None
         self.starting = asyncio.Lock()
@@ -57,11 +73,33 @@ class _Door:
         if runner is not None:
             await runner.cleanup()
 
+    def observe(self, name: str, wanted: _Metric) -> _Metric:
+        """The metric of that name, for one more sink. MessageRefusedError where it is another."""
+        metric = self.metrics.get(name)
+        if metric is None:
+            self.registry.register(wanted.collector)
+            metric = self.metrics[name] = wanted
+        elif (metric.kind, metric.labels) != (wanted.kind, wanted.labels):
+            raise MessageRefusedError(
+                f"the metric {name!r} is {metric} here, by another sink, and not {wanted}",
+                hint="give it another 'metric.name', or an address of its own",
+            )
+        metric.users += 1
+        return metric
+
+    def leave(self, name: str) -> None:
+        """Once for each `observe`; the last one takes the metric away."""
+        metric = self.metrics[name]
+        metric.users -= 1
+        if not metric.users:
+            self.registry.unregister(self.metrics.pop(name).collector)
+
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(body=generate_latest(self.registry), content_type="text/plain")
 
 
-_DOORS: Final[dict[str, _Door]] = {}
+_DOORS: Final[dict[tuple[str, str | None], _Door]] = {}
+"""By address, and where metrics are pushed by job: a push holds all of a door."""
 _MADE: Final = {"counter": Counter, "gauge": Gauge, "histogram": Histogram, "summary": Summary}
 
 
@@ -72,7 +110,11 @@ class PrometheusSink(Sink):
         self._options = options
         self._pushes = options.get("publish.mode", "server").lower() == "pushgateway"
         self._url = options["push.url"] if self._pushes else options.get("server.url", SERVER)
+        self._job = options.get("job", "lockstep")
+        self._at = (self._url, self._job if self._pushes else None)
+        self._name = options.get("metric.name") or options["stream"]
         self._door: _Door | None = None
+        self._metric: _Metric | None = None
 
     async def send(self, message: Message) -> None:
         name = self._options.get("value.attribute", "value")
@@ -86,43 +128,44 @@ class PrometheusSink(Sink):
         }
         door = await self._opened()
         try:
-            metric = self._metric(door, tuple(labels))
+            if self._metric is None:
+                self._metric = door.observe(self._name, self._wanted(labels))
+            metric = self._metric.collector
             _observe(metric.labels(**labels) if labels else metric, float(value))
         except ValueError as error:
             raise MessageRefusedError(str(error)) from error
         if self._pushes:
             adds = self._options.get("push.operation", "pushadd").lower() == "pushadd"
             push = pushadd_to_gateway if adds else push_to_gateway
-            job = self._options.get("job", "lockstep")
-            await asyncio.to_thread(push, self._url, job=job, registry=door.registry)
+            await asyncio.to_thread(push, self._url, job=self._job, registry=door.registry)
 
     async def _opened(self) -> _Door:
         if self._door is None:
-            self._door = _DOORS.setdefault(self._url, _Door())
+            self._door = _DOORS.setdefault(self._at, _Door())
             self._door.users += 1
         if not self._pushes:
             await self._door.open(self._url)
         return self._door
 
-    def _metric(self, door: _Door, labels: tuple[str, ...]) -> Any:
+    def _wanted(self, labels: Mapping[str, str]) -> _Metric:
+        """As the options say, registered nowhere. ValueError for names that are none."""
         kind = self._options["metric.type"].lower()
-        name = self._options.get("metric.name") or self._options["stream"]
-        if name not in door.metrics:
-            more: dict[str, Any] = {}
-            if kind == "histogram" and self._options.get("buckets"):
-                more["buckets"] = [float(each) for each in self._options["buckets"].split(",")]
-            help_text = self._options.get("metric.help", name)
-            door.metrics[name] = _MADE[kind](
-                name, help_text, labelnames=labels, registry=door.registry, **more
-            )
-        return door.metrics[name]
+        more: dict[str, Any] = {}
+        if kind == "histogram" and self._options.get("buckets"):
+            more["buckets"] = [float(each) for each in self._options["buckets"].split(",")]
+        help_text = self._options.get("metric.help", self._name)
+        made = _MADE[kind](self._name, help_text, labelnames=tuple(labels), registry=None, **more)
+        return _Metric(kind, frozenset(labels), made)
 
     async def close(self) -> None:
         door, self._door = self._door, None
+        metric, self._metric = self._metric, None
         if door is not None:
+            if metric is not None:
+                door.leave(self._name)
             door.users -= 1
             if not door.users:
-                _DOORS.pop(self._url, None)
+                _DOORS.pop(self._at, None)
                 await door.close()
 
 

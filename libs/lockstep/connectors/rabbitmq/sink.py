@@ -10,7 +10,7 @@ import aio_pika
 from aio_pika.exceptions import DeliveryError
 
 from lockstep.connectors.rabbitmq.connection import LOST, TIMEOUT_S, closed, connected
-from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
+from lockstep.sinks import Message, MessageRefusedError, Sink, headers_filled
 
 
 class RabbitSink(Sink):
@@ -32,7 +32,7 @@ class RabbitSink(Sink):
         filled = {name: message.fill(text) for name, text in self._options.items()}
         made = aio_pika.Message(
             message.payload,
-            headers=headers_of(filled.get("headers", "")),
+            headers=headers_filled(self._options.get("headers", ""), message.fill),
             content_type=filled.get("content.type", message.content_type),
             content_encoding=filled.get("content.encoding"),
             delivery_mode=int(filled.get("delivery.mode", "2")),

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 
 from lockstep.connectors.redis_stream import IDENTITY, PAYLOAD
 from lockstep.connectors.redis_stream.server import StreamServer
-from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
+from lockstep.sinks import Message, MessageRefusedError, Sink, headers_filled
 
 IN_FLIGHT: Final = 64
 MAX_NAME_BYTES: Final = 1_024
@@ -115,7 +115,7 @@ class RedisStreamSink(Sink):
         first, _, last_ordinal = rows.partition("-")
         last = f"{first.partition('.')[0]}.{last_ordinal}" if last_ordinal else first
         payload, identity = self._fields
-        own = headers_of(message.fill(self._options.get("fields", "")))
+        own = headers_filled(self._options.get("fields", ""), message.fill)
         own.pop(payload, None)
         own.pop(identity, None)
         words: list[str | bytes] = [*self._limit, "*", payload, message.payload, identity]

@@ -17,7 +17,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final, TypeVar
+from typing import IO, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -36,7 +36,6 @@ from lockstep_services.publisher.contract import (
 )
 from lockstep_services.publisher.sinks.lanes import identities
 
-TAIL_BYTES: Final = 1_048_576
 T = TypeVar("T")
 
 
@@ -171,7 +170,7 @@ class FileLane:
                 torn = self._cut_renamed(note)
             last = note.before if torn else note.behind
         if self._separates:
-            _cut_torn_line(file)
+            _end_last_line(file)
         self._writer.begin_file(is_empty=file.seek(0, os.SEEK_END) == 0)
         self._last = None if last is None else OutputId(*last)
         self._file = file
@@ -260,11 +259,11 @@ def _cut(file: IO[bytes], note: _Note) -> bool:
     return torn
 
 
-def _cut_torn_line(file: IO[bytes]) -> None:
-    """Takes away what stands behind the last line's end."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - TAIL_BYTES))
-    tail = file.read()
-    whole = tail.rfind(b"\n") + 1
-    if whole < len(tail):
-        file.truncate(size - (len(tail) - whole))
+def _end_last_line(file: IO[bytes]) -> None:
+    """What was torn of ours is gone. So a line without an end was written by others, or by this
+    sink when it separated none: it stays."""
+    if file.seek(0, os.SEEK_END):
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
+            file.flush()

@@ -20,7 +20,7 @@ from lockstep.bus import (
     topic_subject,
 )
 from lockstep.bus.subjects import escaped
-from lockstep.connectors.nats import FRONT_DOOR, may_send, server_urls
+from lockstep.connectors.nats import FRONT_DOOR, MAX_SUBJECT_BYTES, may_send, server_urls
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep_services.publisher.contract import SinkSetupError
@@ -109,6 +109,11 @@ def nats_sink(
 
     def subject_of(message: Message) -> str:
         subject = message.fill(destination).replace(" ", "_")
+        size = len(subject.encode())
+        if size > MAX_SUBJECT_BYTES:
+            raise MessageRefusedError(
+                f"a subject of {size} bytes; {MAX_SUBJECT_BYTES} are possible: {subject[:40]!r}…"
+            )
         bad = not all(subject.split(".")) or any(c in subject for c in "*>\r\n\t")
         if bad or not may_send(subject, options, own_door):
             raise MessageRefusedError(f"{subject[:200]!r} is no subject for a sink")

@@ -155,6 +155,40 @@ async def test_lines_without_separators(tmp_path: Path) -> None:
     assert path.read_text() == '{"event":{"k":"a","v":1}}{"event":{"k":"b","v":2}}'
 
 
+async def test_rows_that_were_not_separated_stay_when_lines_are_wanted(tmp_path: Path) -> None:
+    """The first line is all of them, however often the sink is opened; a torn row is mended."""
+    path = tmp_path / "out"
+    for separates, number in (("false", 1), ("false", 2), ("true", 3), ("true", 4)):
+        file = lane(path, "json", **{"add.line.separator": separates})
+        await file.open()
+        await file.send([row(number, "a", number)])
+        await file.close()
+    lines = [f'{{"event":{{"k":"a","v":{number}}}}}' for number in range(1, 5)]
+    whole = f"{lines[0]}{lines[1]}\n{lines[2]}\n{lines[3]}\n"
+    assert path.read_text() == whole
+    path.write_text(whole[:-3])
+    file = lane(path, "json")
+    await file.open()
+    await file.send([row(3, "a", 3), row(4, "a", 4)])
+    await file.close()
+    assert path.read_text() == whole
+
+
+async def test_the_last_line_of_others_stays_without_an_end(tmp_path: Path) -> None:
+    """Also when they add one behind ours, however long it is."""
+    path, theirs = tmp_path / "out", "x" * 2_000_000
+    path.write_text(theirs)
+    for number, more in ((1, theirs), (2, "")):
+        file = lane(path, "json")
+        await file.open()
+        await file.send([row(number, "a", number)])
+        await file.close()
+        with path.open("a") as appended:
+            appended.write(more)
+    lines = [f'{{"event":{{"k":"a","v":{number}}}}}' for number in (1, 2)]
+    assert path.read_text() == f"{theirs}\n{lines[0]}\n{theirs}\n{lines[1]}\n"
+
+
 async def test_an_open_file_that_is_renamed_is_followed_by_a_new_one(tmp_path: Path) -> None:
     """As logrotate does it; each file has its header, and no row stands in two."""
     path = tmp_path / "out"
