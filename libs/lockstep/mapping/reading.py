@@ -27,8 +27,8 @@ MAX_REFUSED: Final = 1_000
 of it is read. What is told of each takes a thousand times the two bytes that it may have."""
 
 MAX_LOGGED: Final = 100
-"""Mistakes of mappers that a process logs with their traceback. Anybody could send a message again
-and again that a mapper trips over."""
+"""Mistakes of mappers and sinks that a process logs with their traceback. Anybody could send a
+message again and again that one trips over."""
 
 _log = logging.getLogger(__name__)
 _logged: set[str] = set()
@@ -105,9 +105,9 @@ def read_rows(
     return reading
 
 
-def refusal(error: Exception) -> MappingError:
-    """Any of UNMAPPABLE as a MappingError. One that says nothing of the payload is a mistake of the
-    mapper, and is logged, too."""
+def refusal(error: Exception, who: str = "the mapper", *, quoted: bool = True) -> MappingError:
+    """Any of UNMAPPABLE as a MappingError. One that says nothing of the payload is a mistake of
+    `who`, and is logged, too; unless `quoted` without what it says, which may repeat a secret."""
     if isinstance(error, MappingError):
         return error
     if isinstance(error, LockstepError):
@@ -116,14 +116,19 @@ def refusal(error: Exception) -> MappingError:
         return MappingError("it is nested too deep")
     if isinstance(error, LimitError):
         return MappingError(str(error))
-    told = describe(error)
-    _log_once(error, told)
-    return MappingError(f"the mapper has no answer to a value: {told}")
+    told = f"{who} has no answer to a value: "
+    _log_once(error, told, quoted=quoted)
+    return MappingError(told + describe(error))
 
 
-def _log_once(error: Exception, told: str) -> None:
+def _log_once(error: Exception, told: str, *, quoted: bool) -> None:
     """For each place where it was raised."""
     place = str(traceback.extract_tb(error.__traceback__)[-1:])
-    if place not in _logged and len(_logged) < MAX_LOGGED:
-        _logged.add(place)
-        _log.warning("a mapper has no answer to a value: %s", told, exc_info=error)
+    if place in _logged or len(_logged) >= MAX_LOGGED:
+        return
+    _logged.add(place)
+    if quoted:
+        _log.warning("%s%s", told, describe(error), exc_info=error)
+    else:
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        _log.warning("%s%s\n%s", told, type(error).__name__, frames)

@@ -1,10 +1,11 @@
 """Rows as dead letters, and back: what the error store keeps of an output that a sink did not take.
 
-Pure. Values travel as JSON, so an object that JSON cannot say comes back as its text.
+Pure. Values are told as JSON, for people. Those that JSON cannot say are kept exactly, too.
 """
 
 from __future__ import annotations
 
+import base64
 from typing import Any, Final
 
 import msgspec
@@ -13,12 +14,14 @@ from lockstep.bus import DeadLetter
 from lockstep.events import (
     AttributeType,
     Fault,
+    InvalidEventError,
     LockstepError,
     Operation,
     OutputId,
     OutputRow,
     StreamSchema,
 )
+from lockstep.events.objects import decode_object, encode_object
 from lockstep.events.typed import from_json
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 
@@ -40,6 +43,9 @@ class _Body(msgspec.Struct):
     timestamp_ms: int = 0
     key: list[Any] = []
     """A deletion's values: those of the table's key, without names."""
+    exact: str | msgspec.UnsetType = msgspec.UNSET
+    """All values in their order, as `encode_object` writes them, in Base64: where JSON says others,
+    as of NaN and bytes. What is there counts."""
 
 
 def letter_of(binding: SinkBinding, refused: RefusedRow, *, clock_ms: int, node: str) -> DeadLetter:
@@ -52,11 +58,12 @@ def letter_of(binding: SinkBinding, refused: RefusedRow, *, clock_ms: int, node:
         binding.row_id(row), row.operation.name, event, binding.name, row.timestamp_ms,
         list(row.data) if is_key else [],
     )  # fmt: skip
+    body.exact = _exact(body, row)
     return DeadLetter(
         app=binding.app,
         stream=binding.schema.name,
         reason=f"sink {binding.name}: {refused.reason}",
-        payload=msgspec.json.encode(body, enc_hook=str),
+        payload=_encoded(body),
         content_type="application/json",
         clock_ms=clock_ms,
         origin=f"{ORIGIN}{node}",
@@ -83,17 +90,49 @@ def row_of(letter: DeadLetter, schema: StreamSchema) -> OutputRow:
         operation = Operation[body.operation]
     except (KeyError, ValueError) as error:
         raise UnreadableLetterError(f"not an output's identity: {error}") from error
+    identity, values = OutputId(position, ordinal), _values(body)
     if body.key:
-        identity = OutputId(position, ordinal)
-        return OutputRow(identity, schema.name, body.timestamp_ms, tuple(body.key), operation)
+        return OutputRow(identity, schema.name, body.timestamp_ms, values, operation)
+    named = dict(zip(body.event, values, strict=True))
     data = tuple(
         float(value) if kind in _FRACTIONS and isinstance(value, int) else value
-        for kind, value in zip(schema.types, map(body.event.get, schema.names), strict=True)
+        for kind, value in zip(schema.types, map(named.get, schema.names), strict=True)
     )
-    return OutputRow(OutputId(position, ordinal), schema.name, body.timestamp_ms, data, operation)
+    return OutputRow(identity, schema.name, body.timestamp_ms, data, operation)
+
+
+def _encoded(body: _Body) -> bytes:
+    return msgspec.json.encode(body, enc_hook=str)
+
+
+def _exact(body: _Body, row: OutputRow) -> str | msgspec.UnsetType:
+    """Nothing where its JSON says the same, or it is nested too deep for anything else."""
+    try:
+        told = from_json(_encoded(body), _Body)
+        if (told.event, told.key) == (body.event, body.key):
+            return msgspec.UNSET
+        return base64.b64encode(encode_object(row.data)).decode()
+    except (InvalidEventError, RecursionError):
+        return msgspec.UNSET
+
+
+def _values(body: _Body) -> tuple[Any, ...]:
+    if body.exact is msgspec.UNSET:
+        return tuple(body.key or body.event.values())
+    try:
+        values = tuple(decode_object(base64.b64decode(body.exact)))
+    except (TypeError, ValueError) as error:
+        raise UnreadableLetterError(f"its values are damaged: {error}") from error
+    if len(values) != len(body.key or body.event):
+        raise UnreadableLetterError(f"it has {len(values)} values")
+    return values
 
 
 def _read(letter: DeadLetter) -> _Body:
+    if letter.left_out_bytes:
+        raise UnreadableLetterError(
+            f"{letter.left_out_bytes} bytes of it are missing: the bus took no more"
+        )
     try:
         return from_json(letter.payload, _Body)
     except msgspec.DecodeError as error:

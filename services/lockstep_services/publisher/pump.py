@@ -8,6 +8,7 @@ or its cursor lies in the unreachable place itself.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,7 +30,7 @@ from lockstep.execute.fitting import fitted_rows
 from lockstep.frame import LeaseKeeper, run_until, wait_set
 from lockstep.settings import PublisherSettings
 from lockstep.telemetry import NO_TRACES, Logger, Metrics, Recent, Traces
-from lockstep_services.publisher.aside import Aside
+from lockstep_services.publisher.aside import MAX_REASON, Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
 from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
@@ -79,6 +80,9 @@ class Pump:
         self._goes.set()
         self._is_between = True
         """Nothing is under way, or what failed waits until it is tried again."""
+        self._waits = asyncio.Event()
+        """What failed waits to be tried again; `_trouble` is why it failed."""
+        self._trouble = ""
         self.is_open = False
 
     @property
@@ -105,8 +109,9 @@ class Pump:
         binding = self.sink.binding
         reached = position_of(self.cursor) if self._is_fleet else self.cursor
         lately = self._recent.read(self._clock.monotonic_ms())
+        trouble = self._condition.trouble
         return SinkStatus(
-            binding.app, binding.name, reached, log_end, self._condition.trouble,
+            binding.app, binding.name, reached, log_end, trouble and trouble[:MAX_REASON],
             lately.per_s, lately.p50_ms, lately.p99_ms,
         )  # fmt: skip
 
@@ -119,10 +124,8 @@ class Pump:
                     await self._goes.wait()
                 if await self._keeper.wait_held(HELD_WAIT_MS):
                     await self._deliver_while_held()
-        except LockstepError as error:
-            (self._condition.retries if error.retryable else self._condition.fails)(str(error))
-            raise
         finally:
+            _tell(self._condition, sys.exception())
             self.is_open = False
             await self.sink.close()
 
@@ -163,21 +166,31 @@ class Pump:
         )  # fmt: skip
 
     async def again(self, rows: Sequence[OutputRow]) -> None:
-        """Delivers rows of the error store, between batches; the cursor stays. Errors:
-        UnavailableError, RowsRefusedError, FencedError.
+        """Delivers rows of the error store, between batches; the cursor stays. They do not wait for
+        a batch that is tried again, as that may take for ever. Errors: UnavailableError,
+        RowsRefusedError, FencedError.
         """
+        where = self.sink.binding.key
         if not self.sink.takes_again:
-            binding = self.sink.binding
             raise RowsRefusedError(
                 [RefusedRow(row, "this sink takes rows in their order alone") for row in rows],
-                where=binding.key,
+                where=where,
             )
-        async with self._delivering:
-            if self.is_paused:
-                raise UnavailableError("the sink is paused", where=self.sink.binding.key)
-            if not self.is_open:
-                raise UnavailableError("the sink is not open", where=self.sink.binding.key)
-            await self.sink.deliver(Batch(self.cursor, rows))
+
+        async def between() -> None:
+            async with self._delivering:
+                if self.is_paused:
+                    raise UnavailableError("the sink is paused", where=where)
+                if not self.is_open:
+                    raise UnavailableError("the sink is not open", where=where)
+                await self.sink.deliver(Batch(self.cursor, rows))
+
+        async def refuse_while_away() -> None:
+            await self._waits.wait()
+            why = "paused" if self.is_paused else f"away: {self._trouble}"
+            raise UnavailableError(f"the sink is {why}", where=where)
+
+        await run_until(between, refuse_while_away)
 
     async def _open(self, log: SharedLog | FleetLog) -> None:
         attempt = 0
@@ -307,13 +320,18 @@ class Pump:
         self._log.warning("sink away", attempt=attempt, pause_ms=pause_ms, error=str(error))
         if not self._keeper.held:
             raise FencedError("the lease was lost while the sink was away")
-        await self._clock.sleep_ms(pause_ms)
-        if self._goes.is_set():
-            return attempt
-        while not await wait_set(self._goes, self._clock, HELD_WAIT_MS):
-            if not self._keeper.held:
-                raise FencedError("the lease was lost while the sink was paused")
-        return 0
+        self._trouble = str(error)
+        self._waits.set()
+        try:
+            await self._clock.sleep_ms(pause_ms)
+            if self._goes.is_set():
+                return attempt
+            while not await wait_set(self._goes, self._clock, HELD_WAIT_MS):
+                if not self._keeper.held:
+                    raise FencedError("the lease was lost while the sink was paused")
+            return 0
+        finally:
+            self._waits.clear()
 
     async def _put_aside(self, refused: Sequence[RefusedRow]) -> None:
         """Before the sink's cursor moves over them."""
@@ -326,6 +344,15 @@ class Pump:
             app=self.sink.binding.app,
             sink=self.sink.binding.name,
         )
+
+
+def _tell(condition: Condition, error: BaseException | None) -> None:
+    """What stops a delivery that nobody has cancelled. Who supervises it logs it and goes on. Of
+    what is no error of ours the kind alone: it may repeat a secret."""
+    if isinstance(error, LockstepError):
+        (condition.retries if error.retryable else condition.fails)(str(error))
+    elif isinstance(error, Exception):
+        condition.fails(f"{type(error).__name__}: the publisher's log has more of it")
 
 
 def _pace_of(sink: Sink, settings: PublisherSettings) -> Pace:

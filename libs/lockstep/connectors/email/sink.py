@@ -35,7 +35,7 @@ class EmailSink(Sink):
     async def send(self, message: Message) -> None:
         try:
             mail, receivers = self._mail(message)
-        except ValueError as error:
+        except (AttributeError, LookupError, ValueError) as error:  # Python's parser trips, too
             raise MessageRefusedError(f"the event makes no mail: {error}") from error
         await asyncio.to_thread(self._deliver, mail, receivers)
 

@@ -11,6 +11,7 @@ from lockstep.connectors.mqtt.session import Session
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 TIMEOUT_S: Final = 10.0
+MAX_TOPIC_BYTES: Final = 65_535
 
 
 class MqttSink(Sink):
@@ -31,7 +32,8 @@ class MqttSink(Sink):
     async def send(self, message: Message) -> None:
         topic = message.fill(self._options["topic"])
         quality = message.fill(self._options.get("quality.of.service", "1")).strip()
-        if not topic or {"+", "#"} & set(topic) or quality not in ("0", "1", "2"):
+        is_topic = 0 < len(topic.encode()) <= MAX_TOPIC_BYTES and not {"+", "#"} & set(topic)
+        if not is_topic or quality not in ("0", "1", "2"):
             raise MessageRefusedError(f"topic {topic[:200]!r}, quality of service {quality!r}")
         retain = message.fill(self._options.get("message.retain", "false")).lower() == "true"
         properties = publishing(self._options, message) if self._is_five else None

@@ -27,12 +27,16 @@ class TcpSink(Sink):
         self._reader: asyncio.StreamReader | None = None
 
     async def send(self, message: Message) -> None:
-        parts = urlsplit(message.fill(self._url))
-        if parts.scheme not in ("tcp", "tls") or not parts.hostname:
-            raise MessageRefusedError(f"{parts.geturl()[:200]!r} is no tcp://host:port/context")
-        writer = await self._connected((parts.scheme, parts.hostname, parts.port or PORT))
+        url = message.fill(self._url)
         try:
-            writer.write(frame(parts.path.strip("/"), message.payload))
+            address, context = _place(url)
+            writer = await self._connected(address)
+        except OSError:
+            raise
+        except ValueError as error:  # also where a host makes no name of the network
+            raise MessageRefusedError(f"{url[:200]!r} is no tcp://host:port/context") from error
+        try:
+            writer.write(frame(context, message.payload))
             await writer.drain()
         except OSError:
             await self.close()
@@ -55,3 +59,11 @@ class TcpSink(Sink):
         self._reader = None
         if writer is not None:
             writer.close()
+
+
+def _place(url: str) -> tuple[tuple[str, str, int], str]:
+    """Scheme, host and port; and the context. ValueError."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("tcp", "tls") or not parts.hostname:
+        raise ValueError(url)
+    return (parts.scheme, parts.hostname, parts.port or PORT), parts.path.strip("/")

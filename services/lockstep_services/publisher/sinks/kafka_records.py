@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.connectors.kafka import is_partition, is_topic
-from lockstep.events import Event, OutputRow
+from lockstep.events import OutputRow
 from lockstep.mapping import MappingError, MessageWriter, build_distribution, destinations
 from lockstep.schemas import SchemaUser
 from lockstep.siddhiql import SiddhiQLError, ast
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.checking.connectors import options_of
 from lockstep.siddhiql.parts import pairs
-from lockstep_services.publisher.contract import RefusedRow, SinkBinding, SinkSetupError
-from lockstep_services.publisher.sinks.lanes import chunks, identities, message_id
+from lockstep_services.publisher.contract import (
+    RefusedRow,
+    SinkBinding,
+    SinkSetupError,
+    event_of,
+)
+from lockstep_services.publisher.sinks.lanes import chunks, message_id, written
 
 ID_HEADER: Final = "Lockstep-Id"
 ORDINALS: Final = 1_000_000  # a position's rows in the numbers of `sequence.id`
@@ -82,7 +87,7 @@ class Records:
                 destination = self._destinations[number]
                 for group in destination.writer.groups(part):
                     mine = [by_event[id(event)] for event in group]
-                    yield from self._made(destination, mine, group)
+                    yield from self._made(destination, mine)
 
     def not_committed(self) -> None:
         """What the last call has made is made again: the names of a table, too."""
@@ -90,25 +95,29 @@ class Records:
             writer.begin_file(is_empty=True)
 
     def _made(
-        self, destination: _Destination, rows: Sequence[OutputRow], events: Sequence[Event]
+        self, destination: _Destination, rows: Sequence[OutputRow]
     ) -> Iterator[Record | RefusedRow]:
+        fit, value, refused = written(self._binding, destination.writer, rows)
+        yield from refused
+        if not fit:
+            return
         try:
-            yield Record(rows, self._produced(destination, rows, events))
+            yield Record(fit, self._produced(destination, fit, value))
         except (MappingError, _UnfitError) as error:
-            for row in rows:
+            for row in fit:
                 yield RefusedRow(row, str(error))
 
     def _produced(
-        self, destination: _Destination, rows: Sequence[OutputRow], events: Sequence[Event]
+        self, destination: _Destination, rows: Sequence[OutputRow], value: bytes
     ) -> Mapping[str, Any]:
         writer, options = destination.writer, destination.options
-        value = writer.write(events, identities(self._binding, writer, rows))
         first = rows[0]
+        event = event_of(first)
         if "sequence.id" in options:
             number = first.id.position * ORDINALS + first.id.ordinal
             value = f"{options['sequence.id']}:{number}~".encode() + value
         record: dict[str, Any] = {
-            "topic": _topic(writer.fill(options["topic"], events[0])),
+            "topic": _topic(writer.fill(options["topic"], event)),
             "value": value,
             # No timestamp: brokers delete records by it, and rows may be of long ago.
             "headers": {
@@ -117,10 +126,10 @@ class Records:
             },
         }
         if "key" in options:
-            record["key"] = writer.fill(options["key"], events[0])
+            record["key"] = writer.fill(options["key"], event)
         wanted = options.get("partition.no", None if "key" in options else "0")
         if wanted is not None:
-            record["partition"] = _partition(writer.fill(wanted, events[0]))
+            record["partition"] = _partition(writer.fill(wanted, event))
         return record
 
 

@@ -8,16 +8,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from itertools import groupby, islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
-from lockstep.events import Event, LockstepError, OutputId, OutputRow, UnavailableError
+from lockstep.bus.errors import BusRefusedError
+from lockstep.events import Event, Fault, LockstepError, OutputId, OutputRow, UnavailableError
 from lockstep.mapping import MappingError, MessageWriter
+from lockstep.mapping.reading import UNMAPPABLE, refusal
 from lockstep.schemas import SchemaUser
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep.sinks.objects import Gathering
-from lockstep_services.publisher.contract import RefusedRow, SinkBinding, event_of
+from lockstep.tls import TlsError
+from lockstep_services.publisher.contract import (
+    RefusedRow,
+    SinkBinding,
+    SinkSetupError,
+    event_of,
+)
 
 T = TypeVar("T")
+
+NO_ROWS_FAULT: Final = (BusRefusedError, SinkSetupError, TlsError)
+"""What users cause as well, by what they set up: it stops the sink until it is mended."""
 
 
 class Lane(Protocol):
@@ -98,10 +109,10 @@ class MessageLane:
             for group, outcome in zip(some, outcomes, strict=True):
                 if isinstance(outcome, UnavailableError):
                     trouble = trouble or outcome
-                elif outcome is None:
-                    self._done.update(row.id for row in group)
-                else:
-                    refused += [RefusedRow(row, outcome.message) for row in group]
+                    continue
+                refused += outcome
+                gone = {one.row.id for one in outcome}
+                self._done.update(row.id for row in group if row.id not in gone)
             if trouble is not None:
                 raise trouble  # what was refused is asked again: it is not buried yet
         return refused
@@ -126,36 +137,85 @@ class MessageLane:
             for events in self._writer.groups(chunk[1]):
                 yield [by_event[id(event)] for event in events]
 
-    async def _one(self, rows: Sequence[OutputRow]) -> LockstepError | None:
-        """None when the message has arrived, else why not."""
+    async def _one(self, rows: Sequence[OutputRow]) -> UnavailableError | list[RefusedRow]:
+        """Which rows of a message were refused; or why it has not arrived."""
         if self._sink.writes_files:
             self._writer.begin_file(is_empty=True)
         has_header = self._writer.owes_header
-        trouble = await self._sent(rows)
+        fit, payload, refused = written(self._binding, self._writer, rows)
+        if not fit:
+            return refused
+        trouble = await self._sent(fit, payload)
         if trouble is not None and has_header:
             self._writer.begin_file(is_empty=True)  # the next one has it
-        return trouble
+        if isinstance(trouble, UnavailableError):
+            return trouble
+        return refused if trouble is None else refused + all_refused(fit, trouble)
 
-    async def _sent(self, rows: Sequence[OutputRow]) -> LockstepError | None:
-        events = [event_of(row) for row in rows]
-        first = events[0]
+    async def _sent(self, rows: Sequence[OutputRow], payload: bytes) -> LockstepError | None:
+        """None when it has arrived, else why not. What one row made of the sink stops no others."""
+        first = event_of(rows[0])
         try:
             message = Message(
                 message_id(self._binding, rows),
-                self._writer.write(events, identities(self._binding, self._writer, rows)),
+                payload,
                 self._writer.content_type,
                 first.timestamp_ms,
                 self._writer.named(first),
                 lambda text: self._writer.fill(text, first),
             )
             await self._sink.send(message)
-        except (MappingError, MessageRefusedError) as error:
-            return error
-        except UnavailableError as error:
+        except (MappingError, MessageRefusedError, UnavailableError) as error:
             return error
         except OSError as error:
             return UnavailableError(f"{type(error).__name__}: {error}", where=self._binding.key)
+        except UNMAPPABLE as error:
+            if isinstance(error, LockstepError) and not _is_of_the_row(error):
+                raise
+            # A sink has options, and they may be secrets.
+            return refusal(error, "the sink", quoted=False)
         return None
+
+
+def _is_of_the_row(error: LockstepError) -> bool:
+    is_of_users = error.fault is Fault.USER and not error.retryable
+    return is_of_users and not isinstance(error, NO_ROWS_FAULT)
+
+
+def written(
+    binding: SinkBinding, writer: MessageWriter, rows: Sequence[OutputRow]
+) -> tuple[Sequence[OutputRow], bytes, list[RefusedRow]]:
+    """Of the rows of a message those that can be written, their payload, and the others. A row that
+    no message can hold takes none of its group with it. The same rows give the same each time."""
+    owes_header = writer.owes_header
+    try:
+        return rows, _payload(binding, writer, rows), []
+    except MappingError as error:
+        together = error
+    fit: list[OutputRow] = []
+    refused: list[RefusedRow] = []
+    for row in rows:
+        try:
+            _payload(binding, writer, [row])
+            fit.append(row)
+        except MappingError as error:
+            refused.append(RefusedRow(row, error.message))
+    writer.begin_file(is_empty=owes_header)  # nothing of it was sent
+    if not refused:  # each alone, but not together
+        return (), b"", all_refused(rows, together)
+    if not fit:
+        return (), b"", refused
+    left, payload, more = written(binding, writer, fit)
+    return left, payload, refused + more
+
+
+def _payload(binding: SinkBinding, writer: MessageWriter, rows: Sequence[OutputRow]) -> bytes:
+    return writer.write([event_of(row) for row in rows], identities(binding, writer, rows))
+
+
+def all_refused(rows: Sequence[OutputRow], error: LockstepError) -> list[RefusedRow]:
+    """For one reason."""
+    return [RefusedRow(row, error.message) for row in rows]
 
 
 def identities(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import sys
+from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +14,17 @@ from lockstep.bus import LogName
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
-from lockstep.events import EventsRecord, UnavailableError
+from lockstep.events import (
+    Attribute,
+    AttributeType,
+    EventsRecord,
+    StreamSchema,
+    UnavailableError,
+)
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import plan_of
 from lockstep.siddhiql import check
-from lockstep_services.publisher.aside import SHOWN_ROWS, Aside, fault_schema
+from lockstep_services.publisher.aside import MAX_REASON, SHOWN_ROWS, Aside, fault_schema
 from lockstep_services.publisher.contract import OnError, RefusedRow, SinkBinding
 from tests.unit.services.publisher.parts import row
 
@@ -110,6 +117,49 @@ async def test_to_the_log_alone() -> None:
     assert len(lines) == SHOWN_ROWS + 1
     assert (lines[-1]["event"], lines[-1]["rows"]) == ("more rows dropped", 2)
     assert (await _letters(bus), await _inputs(bus)) == ([], [])
+
+
+async def test_a_long_reason_is_cut() -> None:
+    """It may quote what the row holds, as an address does."""
+    bus = await _bus_of_the_app()
+    for number, on_error in enumerate((OnError.STREAM, OnError.STORE)):
+        refused = [RefusedRow(row(number, number), "x" * 2_000_000)]
+        await _aside(bus, on_error).put(refused)
+    told = f"sink S.0.log: {'x' * MAX_REASON}"
+    assert [one.chunks[0][0].data for one in await _inputs(bus)] == [(0, told)]
+    assert await _letters(bus) == [told]
+
+
+def deep() -> Any:
+    """Deeper than a record is written, though JSON is."""
+    value: Any = 1
+    for _ in range(sys.getrecursionlimit() * 7 // 10):
+        value = [value]
+    return value
+
+
+def long() -> str:
+    """A record has room for it, but not for a reason beside it."""
+    return "x" * (BusLimits().max_message_bytes - 200)
+
+
+@pytest.mark.parametrize("odd", [long, deep])
+async def test_what_the_fault_stream_cannot_hold_is_buried(odd: Callable[[], Any]) -> None:
+    """A row with its reason may be larger than the row. Those around it are sent there."""
+    bus = await _bus_of_the_app()
+    schema = StreamSchema("S", (Attribute("a", AttributeType.OBJECT),))
+    binding = replace(BINDING, schema=schema, on_error=OnError.STREAM)
+    aside = Aside(binding, bus, VirtualClock(), structlog.get_logger(), "node")
+    refused = [RefusedRow(row(at, value), "y" * 300) for at, value in enumerate((1, odd(), 3))]
+    for _ in range(2):  # repeated, nothing more comes in
+        with structlog.testing.capture_logs() as told:
+            await aside.put(refused)
+        assert [one.chunks[0][0].data[0] for one in await _inputs(bus)] == [1, 3]
+        assert [one.letter.position for one in await bus.dead_letters.read("A")] == [1]
+        assert [(one["event"], one["rows"]) for one in told] == [
+            ("rows sent to the fault stream", 2),
+            ("rows put aside", 1),
+        ]
 
 
 @pytest.mark.parametrize("on_error", [OnError.STREAM, OnError.STORE])
