@@ -6,7 +6,9 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import asyncpg
 import pytest
 
 from lockstep.clock import SystemClock, SystemRandomness
@@ -138,6 +140,75 @@ async def test_a_wrong_password_is_not_a_server_that_is_away(server: PostgresSer
     url = server.url.replace(server.password, "wrong")
     with pytest.raises(StoreRefusedError):
         await PostgresStore.connect(url, max_connections=1, statement_timeout_ms=PATIENCE_MS)
+
+
+@pytest.mark.parametrize(
+    ("place", "breaking", "mending"),
+    [
+        (
+            "postgres",
+            "alter table lockstep.cursors rename to elsewhere",
+            "alter table lockstep.elsewhere rename to cursors",
+        ),
+        (
+            "postgres",
+            "alter schema lockstep rename to elsewhere",
+            "alter schema elsewhere rename to lockstep",
+        ),
+        ("template1", "alter role {user} password 'other'", "alter role {user} password '{own}'"),
+        ("template1", "alter role {user} nologin", "alter role {user} login"),
+        (
+            "template1",
+            "alter database postgres allow_connections false",
+            "alter database postgres allow_connections true",
+        ),
+        (
+            "template1",
+            "alter database postgres rename to elsewhere",
+            "alter database elsewhere rename to postgres",
+        ),
+    ],
+)
+async def test_who_runs_takes_a_server_that_refuses_for_one_that_is_away(
+    server: PostgresServer, place: str, breaking: str, mending: str
+) -> None:
+    """Whatever its operator takes away, from wherever he does it: it is found again later."""
+    store = await _connect(server)
+    await store.cursors.put("sink", 8)
+    url = urlsplit(server.url)
+    operator = await asyncpg.connect(url._replace(path=f"/{place}").geturl())
+    if place != "postgres":
+        await operator.execute(
+            "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
+            " where datname = 'postgres'"
+        )
+    await operator.execute(breaking.format(user=url.username))
+    try:
+        with pytest.raises(UnavailableError, match=r"store\.postgres_dsn") as found:
+            await _refused(store)
+        assert not found.value.retryable
+    finally:
+        await operator.execute(mending.format(user=url.username, own=server.password))
+        await operator.close()
+
+    async def is_back() -> bool:
+        try:
+            return await store.cursors.get("sink") == 8
+        except UnavailableError:
+            return False
+
+    await eventually(is_back)
+    await store.close()
+
+
+async def _refused(store: PostgresStore) -> None:
+    """Asks until the server refuses: first it may just have closed the connection."""
+    while True:
+        try:
+            await store.cursors.get("sink")
+        except UnavailableError as error:
+            if isinstance(error, StoreRefusedError):
+                raise
 
 
 async def test_a_connection_goes_back_as_it_is_and_clean(server: PostgresServer) -> None:

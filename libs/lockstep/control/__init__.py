@@ -26,6 +26,7 @@ from lockstep.control.marks import Mark, MarkWatch, send_mark
 from lockstep.control.merged import MergedOutputs
 from lockstep.control.messages import (
     DEPLOYMENTS_CHANGED,
+    FAILING,
     PAST_DONE,
     PAST_FAILED,
     PAST_FOLDING,
@@ -52,6 +53,12 @@ from lockstep.control.messages import (
     refusal_of,
     snapshot_subject,
 )
+from lockstep.control.numbering import (
+    UnclearSinksError,
+    is_in_order,
+    numbers_after,
+    taken_out,
+)
 from lockstep.control.pasts import forget_progress, past_key
 from lockstep.control.units import (
     AppView,
@@ -66,6 +73,7 @@ from lockstep.control.units import (
 __all__ = [
     "AT_THE_DOOR",
     "DEPLOYMENTS_CHANGED",
+    "FAILING",
     "OWN_LOG",
     "PAST_DONE",
     "PAST_FAILED",
@@ -101,6 +109,7 @@ __all__ = [
     "Redelivered",
     "Redelivery",
     "SinkStatus",
+    "UnclearSinksError",
     "UnitFlow",
     "UnitView",
     "address_of",
@@ -117,9 +126,11 @@ __all__ = [
     "erasure_subject",
     "forget_progress",
     "group_and_layout",
+    "is_in_order",
     "layouts_of",
     "log_of",
     "may_claim",
+    "numbers_after",
     "past_key",
     "path_of",
     "place_of",
@@ -134,6 +145,7 @@ __all__ = [
     "snapshot_subject",
     "sources_of",
     "take_answers",
+    "taken_out",
     "unit_key",
     "unit_label",
     "view_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -20,7 +20,8 @@ ANSWERS: Final = "-response"
 @dataclass(frozen=True, slots=True)
 class Connector:
     """A `@source` or `@sink`, or a `@store` that rows are written to. `name`: without its kind, as
-    `lockstep status` has it; the `number`-th of its stream, counted from 0."""
+    `lockstep status` has it. `number`: of a source, its place among those of its stream, from 0; of
+    a sink, what it keeps in later texts."""
 
     kind: Literal["source", "sink"]
     stream: str
@@ -72,6 +73,12 @@ def sinks_of(view: AppView) -> Iterator[tuple[Connector, Target, ast.Annotation]
             continue
         wanted = "store" if name in view.stored else "sink"
         found = [one for one in definition.annotations if one.name.lower() == wanted]
-        for number, annotation in enumerate(found):
+        for number, annotation in zip(_numbers(view, name, len(found)), found, strict=True):
             kind = annotation.get("type") or "none"
             yield Connector("sink", name, number, kind), definition, annotation
+
+
+def _numbers(view: AppView, stream: str, count: int) -> Sequence[int]:
+    """Of its sinks: those that the deployment has for them, else their places in the text."""
+    given = [one.number for one in view.deployment.sinks.now if one.stream == stream]
+    return given if len(given) == count else range(count)

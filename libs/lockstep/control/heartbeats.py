@@ -110,6 +110,7 @@ class Beating:
             process_cpu_percent=footprint.cpu_percent,
             resident_bytes=footprint.resident_bytes,
             connectors=() if self._gone else some_told(self._connectors()),
+            knows_numbers=True,
         )
         self._groups_said = len(beat.groups) + len(beat.sinks) + len(beat.connectors)
         payload = msgspec.json.encode(beat)

@@ -101,6 +101,10 @@ class PastStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return self.phase in (PAST_FOLDING, PAST_GOING_OVER)
 
 
+FAILING: Final = "failing"
+"""The role of a replica that has failed and does not run again yet."""
+
+
 class GroupStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """How one replica of one (app, group, partition) is doing.
 
@@ -195,6 +199,7 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
     `version`: of Lockstep. `process_cpu_percent` (100: one core), `resident_bytes`: what the
     process takes, with all that it started; None: nobody knows. Services of one process tell the
     same. `connectors`: the sources that it reads, or the sinks that it delivers to.
+    `knows_numbers`: of sinks (`Deployment.sinks`); earlier releases number them by their places.
     """
 
     node: str
@@ -215,6 +220,7 @@ class Heartbeat(msgspec.Struct, frozen=True, omit_defaults=True):
     process_cpu_percent: int | None = None
     resident_bytes: int | None = None
     connectors: tuple[ConnectorHealth, ...] = ()
+    knows_numbers: bool = False
 
 
 class OnDemandQuestion(msgspec.Struct, frozen=True):

@@ -18,14 +18,14 @@ PAUSE_MS: Final = 500
 async def once_there(what: str, work: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """The result of `work`, which is tried again while the server that it needs is away.
 
-    Raises UnavailableError when the server is still away after SERVER_LIMIT_MS.
+    Raises UnavailableError when the server is still away after SERVER_LIMIT_MS, or refuses us.
     """
     deadline_ms = clock.monotonic_ms() + SERVER_LIMIT_MS
     while True:
         try:
             return await work()
         except UnavailableError as error:
-            if clock.monotonic_ms() >= deadline_ms:
+            if not error.retryable or clock.monotonic_ms() >= deadline_ms:
                 raise
             get_logger().warning("waiting for a server", server=what, error=str(error))
             await clock.sleep_ms(PAUSE_MS)

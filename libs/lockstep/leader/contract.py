@@ -48,7 +48,8 @@ class Renewal(msgspec.Struct, frozen=True):
 
 
 class Leases(Protocol):
-    """Mutual exclusion with a time limit. Errors: UnavailableError (retryable).
+    """Mutual exclusion with a time limit. Errors: UnavailableError (retryable, unless the lease
+    server does not let us in).
 
     One object stands for one process. `appear` keeps a connection of it open, by which the lease
     server knows that the process lives: the kernel closes it when the process dies.

@@ -173,7 +173,8 @@ class LeaseRoll:
     def _found_away(self, error: UnavailableError) -> None:
         if not self.is_away:
             self.is_away = True
-            self._log.warning("the lease server is away", held=len(self._held), error=str(error))
+            say = self._log.warning if error.retryable else self._log.error
+            say("the lease server is away", held=len(self._held), error=str(error))
 
     def _found_there(self) -> None:
         self.contact_ms = self._clock.monotonic_ms()

@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from lockstep.clock import Clock
-from lockstep.control import Catalogue, HeartbeatWatch
+from lockstep.control import FAILING, Catalogue, HeartbeatWatch
 from lockstep.frame.callers import may
 from lockstep.rights import Permission
 from lockstep_services.presenter.api import Lookup, answer
@@ -91,7 +91,7 @@ class Page:
                     "tables": 0 if models is None else len(models.tables),
                     "total": sum(stream.total for stream in streams),
                     "rate": round(sum(stream.rate_per_s(now_ms) for stream in streams), 2),
-                    "replicas": len(replicas),
+                    "replicas": sum(1 for _, group in replicas if group.role != FAILING),
                     "active": [beat.node for beat, group in replicas if group.leads],
                     "lag": max((group.lag for _, group in replicas), default=0),
                 }

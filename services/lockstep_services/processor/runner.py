@@ -10,8 +10,8 @@ import asyncio
 from typing import Final
 
 from lockstep.clock import done_before
-from lockstep.control import AppView, Gathering, GroupStatus, UnitFlow, UnitView
-from lockstep.events import UnavailableError
+from lockstep.control import FAILING, AppView, Gathering, GroupStatus, UnitFlow, UnitView
+from lockstep.events import Position, UnavailableError, describe
 from lockstep.execute.contract import StateLostError
 from lockstep.frame import run_side_by_side
 from lockstep.leader.protocol import facts
@@ -25,6 +25,7 @@ from lockstep_services.processor.publish.marking import MarkLoop
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
 from lockstep_services.processor.replica.site import Surroundings
+from lockstep_services.processor.replica.standby import standby_of
 from lockstep_services.processor.replica.standing import RestartReplicaError
 from lockstep_services.processor.revise.basing import BaseLoop
 from lockstep_services.processor.revise.beginning import begin
@@ -55,6 +56,9 @@ class GroupRunner:
         self._fold: FoldLoop | None = None
         self._is_leaving = False
         self._is_over = asyncio.Event()
+        self._failure: str | None = None
+        self._stood: tuple[Position, Position, int] = (0, 0, 0)
+        """Position, the input log's end and epoch of the replica that ran last."""
 
     def carries(self, view: AppView) -> bool:
         """It is the same app, at whatever version; one that was undeployed since is another."""
@@ -68,8 +72,10 @@ class GroupRunner:
             wanted.change(view, nodes)
 
     def status(self) -> GroupStatus | None:
-        """For heartbeats; None while it begins."""
-        return None if self._replica is None else self._replica.status()
+        """For heartbeats; None while it begins for the first time."""
+        if self._replica is not None:
+            return self._replica.status()
+        return None if self._failure is None else self._failing(self._failure)
 
     def flow(self) -> UnitFlow | None:
         """What it lets through; None unless it leads."""
@@ -93,6 +99,9 @@ class GroupRunner:
                 await self._live()
             except (RestartReplicaError, StateLostError) as error:
                 self._log.info("beginning again", why=str(error))
+            except Exception as error:  # whoever supervises this begins it again
+                self._failure = describe(error)
+                raise
 
     async def drain(self, giving: asyncio.Semaphore) -> None:
         """Publishes what is folded, then gives the lead away at once, unless that many do already.
@@ -126,6 +135,25 @@ class GroupRunner:
         left_ms = max(0, FLUSH_LIMIT_MS - replica.reach.folding_ms)
         return await done_before(self._fold.at_rest(), self._around.clock.sleep_ms(left_ms))
 
+    def _failing(self, why: str) -> GroupStatus:
+        """That it is placed here and does not run: not ready, so nobody leaves anything to it."""
+        name, deployment = self._name, self._view.deployment
+        position, log_end, epoch = self._stood
+        return GroupStatus(
+            app=name.app,
+            group=name.group,
+            partition=name.partition,
+            version=deployment.version,
+            deployed_ms=deployment.life.deployed_ms,
+            role=FAILING,
+            position=position,
+            log_end=max(log_end, position),
+            epoch=epoch,
+            trouble=f"it fails, and begins again: {why}",
+            standby=standby_of(self._view, self._around.settings.processor),
+            ended="its replica failed",
+        )
+
     async def _live(self) -> None:
         offload = self._around.make_offload(f"fold-{self._name.app}")
         self._is_over.clear()
@@ -135,6 +163,8 @@ class GroupRunner:
                 await self._loops(replica)
             finally:
                 self._replica = None
+                engine, log_end = replica.running.engine, replica.reach.log_end
+                self._stood = engine.position, log_end, replica.lead.epoch
                 self._is_over.set()
                 await replica.running.engine.close()
         finally:
@@ -171,6 +201,7 @@ class GroupRunner:
         if (last := running.engine.outbox.last_id) is not None:
             leadership.tell(facts.RowsHeld(last))
         self._replica, self._fold, self._publishing = replica, fold, publishing
+        self._failure = None
         self._leadership, self._upgrade, self._warm = leadership, upgrade, warm
         engine = running.engine
         self._log.info("folding", position=engine.position, version=engine.version)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 from lockstep.clock import SystemClock, SystemRandomness
@@ -17,6 +18,8 @@ from lockstep.events import UnavailableError
 from lockstep.leader import Held, Lease
 from lockstep.leader.redis import RedisLeases
 from lockstep.leader.redis.leases import LeasesRefusedError
+from lockstep.leader.roll import LeaseRoll
+from lockstep.telemetry import get_logger
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually
 from tests.contract.pausing import paused
 from tests.contract.proxy import Proxy
@@ -158,6 +161,39 @@ async def test_a_wrong_password_is_not_a_server_that_is_away(server: RedisServer
     """Trying again would not help."""
     with pytest.raises(LeasesRefusedError):
         await _leases(server.url.replace(server.password, "wrong")).acquire("r", "a", ttl_ms=1)
+
+
+async def test_a_roll_outlives_a_password_that_is_changed_meanwhile(server: RedisServer) -> None:
+    """As a server that is away; its leases are renewed as soon as it lets us in again."""
+    roll = LeaseRoll(
+        _leases(server.url), "a", CLOCK, get_logger(),
+        ttl_ms=LONG_MS, ttl_max_ms=LONG_MS, renew_ms=100, retry_ms=20,
+    )  # fmt: skip
+    assert isinstance(await roll.acquire("r"), Lease)
+    running = asyncio.create_task(roll.run())
+    operator: Redis = Redis.from_url(server.url, single_connection_client=True)
+
+    async def is_refused() -> bool:
+        return roll.is_away or running.done()
+
+    async def is_renewed() -> bool:
+        lease = roll.lease("r")
+        return lease is not None and lease.expires_at_monotonic_ms > back_ms + LONG_MS
+
+    await operator.config_set("requirepass", "another")
+    await operator.client_kill_filter(_type="normal", skipme=True)
+    await eventually(is_refused)
+    with pytest.raises(LeasesRefusedError) as refused:
+        await roll.renew("r")
+    assert not refused.value.retryable
+    assert not running.done()
+    back_ms = CLOCK.monotonic_ms()
+    await operator.config_set("requirepass", server.password)
+    await eventually(is_renewed)
+    assert not roll.is_away
+    running.cancel()
+    await asyncio.wait({running})
+    await operator.aclose()
 
 
 async def test_a_closed_connection_is_seen_at_both_ends(server: RedisServer) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from redis.asyncio import Redis
+
+from lockstep.embedded import EmbeddedServers
 from tests.integration.services.cluster import CLOCK, Cluster, until
 from tests.integration.services.conftest import Start
 
@@ -59,6 +62,34 @@ async def test_sinks_go_on_without_the_lease_server(cluster_of: Start, tmp_path:
         assert await _deliverer(cluster, app) == deliverer
         for node in cluster.nodes.values():
             node.leases.broken = False
+        for _ in range(3):
+            number += 1
+            await _delivered(cluster, app, path, number)
+        assert path.read_text().splitlines() == [str(n) for n in range(number + 1)]
+
+
+async def test_sinks_go_on_while_the_lease_server_refuses_everybody(
+    cluster_of: Start, servers: EmbeddedServers, tmp_path: Path
+) -> None:
+    """Its password was changed: nobody can take over either."""
+    path = tmp_path / "out"
+    operator = Redis.from_url(servers.redis_url, single_connection_client=True)
+    async with cluster_of(*NODES) as cluster, operator:
+        app = await cluster.deploy(APP.format(name="Refused", path=path))
+        await _delivered(cluster, app, path, 0)
+        deliverer, number = await _deliverer(cluster, app), 0
+        password = (await operator.config_get("requirepass"))["requirepass"] or ""
+        await operator.config_set("requirepass", "another")
+        try:
+            for kind in ("normal", "pubsub"):
+                await operator.client_kill_filter(_type=kind, skipme=True)
+            until_ms = CLOCK.monotonic_ms() + 2 * cluster.settings.leader.lease_ttl_ms
+            while CLOCK.monotonic_ms() < until_ms:
+                number += 1
+                await _delivered(cluster, app, path, number)
+            assert await _deliverer(cluster, app) == deliverer
+        finally:
+            await operator.config_set("requirepass", password)
         for _ in range(3):
             number += 1
             await _delivered(cluster, app, path, number)

@@ -168,7 +168,8 @@ async def test_an_old_state_does_not_lead_while_nobody_can_say_whether_the_new_o
                 await cluster.send(app, "In", {"v": i})
 
             async def gave_up() -> Any:
-                return (await cluster.status(app))["replicas"] == []
+                found = (await cluster.status(app))["replicas"]
+                return [(r["node"], r["role"]) for r in found] == [(standby, "failing")]
 
             await until(gave_up, "the standby begins again")
         rows = await cluster.published_count(app, 6)

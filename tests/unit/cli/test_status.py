@@ -53,6 +53,17 @@ def test_replicas_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None
     assert [line.split() for line in lines if "processor-2" in line] == [["processor-2", "away"]]
 
 
+def test_a_replica_that_fails_again_and_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is none, and its node says why."""
+    failing = {**REPLICA, "role": "failing", "ready": False, "trouble": "the store refuses us"}
+    show_app(_status(status="passive", replicas=[failing]))
+    printed = capsys.readouterr().out
+    assert "Hot: nobody leads, 0 of 1 replicas" in printed
+    assert "failing" in printed
+    assert "the store refuses us" in printed
+    assert "away" not in printed
+
+
 def test_an_app_that_nobody_has_begun(capsys: pytest.CaptureFixture[str]) -> None:
     """It was just deployed: where it will run is known."""
     show_app(_status(status="inactive", replicas=[]))
@@ -90,6 +101,10 @@ def test_what_a_deployment_would_come_to() -> None:
     assert outlook(told) == "Hot would go on with its state"
     assert outlook(told | {"begins_empty": ["query 'a' (changed: its output)"]}) == (
         "Hot would go on with its state; what would begin empty: query 'a' (changed: its output)"
+    )
+    assert outlook(told | {"sinks_out": ["Out.0.http (5 records behind)", "Out.2.log"]}) == (
+        "Hot would go on with its state; sinks that would be taken out:"
+        " Out.0.http (5 records behind), Out.2.log"
     )
     assert outlook(told | {"created": True}) == "Hot would be deployed for the first time"
     assert outlook(told | {"changed": False}) == "Hot is deployed with this text"

@@ -56,6 +56,21 @@ class Late(Prompt):
     away_for = 2
 
 
+class RefusedError(UnavailableError):
+    """As of a wrong password."""
+
+    retryable = False
+
+
+class Refused(Prompt):
+    """Its store does not let it in, however often it tries."""
+
+    async def start(self) -> None:
+        """See Service."""
+        self.tries += 1
+        raise RefusedError("the store refuses us")
+
+
 class Telling(Prompt):
     """It asks for its own metrics when it starts and when it drains. `trouble`: what keeps it from
     being ready."""
@@ -160,6 +175,19 @@ async def test_a_server_that_comes_late_is_waited_for(world: World) -> None:
     try:
         assert service.tries == 3
         assert service.context.tasks.names == {"follow"}
+    finally:
+        await process.stop()
+
+
+async def test_a_server_that_refuses_is_not_waited_for(world: World) -> None:
+    """Whoever starts the process is told at once."""
+    process = Process(settings_of(), world, VirtualClock(), SystemRandomness())
+    service = process.add("one", Refused)
+    assert isinstance(service, Refused)
+    try:
+        with pytest.raises(RefusedError):
+            await process.start()
+        assert service.tries == 1
     finally:
         await process.stop()
 

@@ -39,6 +39,8 @@ MOVING: Final = ("running", "unknown")
 """Of a source or sink that no process tells of, the replicas above say more."""
 AWAY: Final = "away"
 """The role of a node that an app is placed on and that says nothing."""
+FAILING: Final = "failing"
+"""The role of one that says why it has no replica: its trouble."""
 
 
 def _nodes(suite: Caller, url: str) -> list[Any]:
@@ -113,7 +115,8 @@ def heading(one: Mapping[str, Any]) -> str:
     """What an app is and whether all of it is there, in a line."""
     version = one["version"][:SHOWN_VERSION]
     units = len(one["units"])
-    here = len({(replica["node"], replica["unit"]) for replica in one["replicas"]})
+    running = (replica for replica in one["replicas"] if replica["role"] != FAILING)
+    here = len({(replica["node"], replica["unit"]) for replica in running})
     wanted = one["replicas_wanted"] * units
     there = counted(wanted, "replica") if here == wanted else f"{here} of {wanted} replicas"
     if units > 1:

@@ -26,7 +26,7 @@ from redis.asyncio.connection import SSLConnection
 from redis.exceptions import AuthenticationError, RedisError
 
 from lockstep.clock import Clock, Randomness
-from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.leader.contract import PROCESS_ENDS, Held, Lease, Renewal
 from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, HOLDERS, RELEASE, RENEW
 
@@ -43,10 +43,10 @@ _RETRY_FIRST_S: Final = 0.01
 _RETRY_JITTER_S: Final = 0.01
 
 
-class LeasesRefusedError(LockstepError):
-    """Redis does not let us in."""
+class LeasesRefusedError(UnavailableError):
+    """Redis does not let us in: to try again at once would not help, but its operator may."""
 
-    fault = Fault.USER
+    retryable = False
 
 
 class RenewedConnection(SSLConnection):
@@ -236,7 +236,7 @@ class RedisLeases:
     ) -> Any:
         """What the script answers. Tried twice: all scripts find what they did before."""
         async for attempt in stamina.retry_context(
-            on=UnavailableError,
+            on=lambda error: isinstance(error, UnavailableError) and error.retryable,
             attempts=_ATTEMPTS,
             wait_initial=_RETRY_FIRST_S,
             wait_jitter=_RETRY_JITTER_S,  # the default of a second is most of a lease's life

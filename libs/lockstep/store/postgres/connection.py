@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from importlib import resources
 from typing import Any, Final
 
@@ -41,10 +41,32 @@ UNSTORABLE: Final = (
 """What somebody sent, and neither its protocol nor its tables can take."""
 
 
-class StoreRefusedError(LockstepError):
-    """PostgreSQL does not let us in: its operator can mend that, no sender of a request can."""
+_LOGIN: Final = (
+    "look at the user and password in store.postgres_dsn, which a process reads when it starts,"
+    " and at pg_hba.conf"
+)
+_TABLES: Final = (
+    "the user of store.postgres_dsn needs its database there, and all tables of its schema lockstep"
+)
+_INSIDE: Final = "PostgreSQL's own log says more"
+REFUSING: Final[Mapping[type[Exception], str]] = {
+    asyncpg.InvalidAuthorizationSpecificationError: _LOGIN,  # a wrong password as well
+    asyncpg.ObjectNotInPrerequisiteStateError: _TABLES,  # a database that takes no connections
+    asyncpg.InsufficientPrivilegeError: _TABLES,
+    asyncpg.InvalidCatalogNameError: _TABLES,
+    asyncpg.InvalidSchemaNameError: _TABLES,
+    asyncpg.UndefinedTableError: _TABLES,
+    asyncpg.InternalServerError: _INSIDE,
+    asyncpg.PostgresSystemError: _INSIDE,
+}
+"""What the server's operator has to mend, or we have; and where to look."""
 
-    fault = Fault.EXTERNAL
+
+class StoreRefusedError(UnavailableError):
+    """PostgreSQL answers, and does not do its work for us: its operator can mend that, no sender of
+    a request can. Who runs goes on as if it were away; who starts ends."""
+
+    retryable = False
 
 
 class UnstorableError(LockstepError):
@@ -55,12 +77,13 @@ class UnstorableError(LockstepError):
 
 @contextlib.asynccontextmanager
 async def available() -> AsyncIterator[None]:
-    """Turns "cannot be reached" into UnavailableError, and "cannot be kept" into UnstorableError;
-    other errors are ours and pass."""
+    """Turns "cannot be reached" into UnavailableError, "is refused" into StoreRefusedError, and
+    "cannot be kept" into UnstorableError; other errors are ours and pass."""
     try:
         yield
-    except asyncpg.InvalidAuthorizationSpecificationError as error:
-        raise StoreRefusedError(f"PostgreSQL refuses us: {error}") from error
+    except tuple(REFUSING) as error:
+        hint = next(hint for kind, hint in REFUSING.items() if isinstance(error, kind))
+        raise StoreRefusedError(f"PostgreSQL refuses us: {error}", hint=hint) from error
     except UNSTORABLE as error:
         raise UnstorableError(
             "a text or number that PostgreSQL cannot keep",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.control import AppView, CommandAnswer, GroupStatus, Heartbeat
+from lockstep.control import FAILING, AppView, CommandAnswer, GroupStatus, Heartbeat
 from lockstep.events import Position
 from lockstep.settings import ProcessorSettings
 
@@ -102,7 +102,7 @@ def nobody_takes(
     ready in a moment, so the same command may succeed then.
     """
     late = [
-        f"'{beat.node}' is not ready yet, it is {one.log_end - one.position} records behind"
+        f"'{beat.node}' is not ready yet, {_why_not(one)}"
         for beat, one in sorted(others, key=lambda other: other[0].node)
         if node in (None, beat.node)
     ]
@@ -110,6 +110,12 @@ def nobody_takes(
         return CommandAnswer(False, "; ".join(late), retryable=True)
     why = f"'{node}' is no standby of this app" if node else "there is no standby"
     return CommandAnswer(False, why)
+
+
+def _why_not(one: GroupStatus) -> str:
+    if one.role == FAILING and one.trouble:
+        return one.trouble
+    return f"it is {one.log_end - one.position} records behind"
 
 
 def takers(others: Sequence[tuple[Heartbeat, GroupStatus]], version: str) -> list[str]:

@@ -65,7 +65,7 @@ class RevisionLoop:
         """The epoch for which the store refused a revision last: somebody has led since."""
 
     async def run(self) -> None:
-        """Until cancelled; a store that is away is waited for."""
+        """Until cancelled; a store that is away, or refuses us, is waited for."""
         while True:
             await self._clock.sleep_ms(self._settings.snapshot_interval_ms)
             if not self._is_due():
@@ -76,7 +76,8 @@ class RevisionLoop:
             try:
                 await self.take()
             except UnavailableError as error:
-                self._log.warning("no revision taken", error=str(error))
+                say = self._log.warning if error.retryable else self._log.error
+                say("no revision taken", error=str(error))
 
     def _is_due(self) -> bool:
         """It is this replica's turn, and there is something new since the last one. The state in

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import msgspec
+
 from lockstep.control import GroupStatus, Heartbeat
 from lockstep.settings import load_settings
 from lockstep_services.processor.replica.standby import (
@@ -49,6 +51,9 @@ def test_who_asks_for_a_hand_over_hears_whether_to_ask_again() -> None:
     assert (found.message, found.retryable) == (f"'a' {late}; 'b' {late}", True)
     found = nobody_takes(others, "b")
     assert (found.message, found.retryable) == (f"'b' {late}", True)
+    failing = msgspec.structs.replace(status("failing", ready=False), trouble="it fails: no room")
+    found = nobody_takes([(beats[0], failing)], None)
+    assert (found.message, found.retryable) == ("'b' is not ready yet, it fails: no room", True)
     found = nobody_takes(others, "c")
     assert (found.message, found.retryable) == ("'c' is no standby of this app", False)
     found = nobody_takes([], None)
