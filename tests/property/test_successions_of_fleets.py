@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.succession import succeed
+from lockstep.fleet.renaming import losses_of_layout
 from lockstep.plan import AppPlan, plan_of
 from lockstep.plan.fleet import fleet_of
 from lockstep.siddhiql import SiddhiQLError
 from tests.property.amount import examples
 from tests.property.planned_fleets_model import Planned, by_group
-from tests.unit.services.processor.layouts import Layout
+from tests.unit.services.processor.layouts import PLANS, Layout
 
 _OF_TABLES: Final = re.compile(r"\bT\d\b")
 
@@ -26,7 +27,8 @@ _OF_TABLES: Final = re.compile(r"\bT\d\b")
 @settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_stays_in_the_text_of_a_fleet_goes_on(seed: int) -> None:
-    """Nothing has a name. What is cut otherwise than before begins empty, and that is said."""
+    """Nothing has a name. What is cut otherwise than before begins empty, and that is said, before
+    it is deployed as well."""
     random = Random(seed)
     drawn = Planned(random)
     lines = drawn.text.splitlines()
@@ -53,7 +55,10 @@ def test_what_stays_in_the_text_of_a_fleet_goes_on(seed: int) -> None:
     former = Layout(old.text, random.randint(1, 4))
     former.fold(log[:middle])
     layout = Layout(new.text, random.randint(1, 4))
-    if not set(layout.begin_behind(former)) <= {*succeeded.lost}:
+    lost = {*layout.begin_behind(former)}
+    texts = [group.text for group in former.fleet.groups]
+    assert lost <= {*losses_of_layout(old, texts, layout.fleet, PLANS.of)}
+    if not lost <= {*succeeded.lost}:
         event("cut otherwise")
         return
     event("one unit" if layout.fleet.is_single else "a fleet")

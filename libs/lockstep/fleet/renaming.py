@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from lockstep.execute.joining import TIMERS
 from lockstep.operators import state
@@ -23,6 +24,9 @@ from lockstep.siddhiql.checking.annotations import info_name
 from lockstep.siddhiql.printing import print_app
 from lockstep.siddhiql.syntax.parser import parse_app
 
+KEPT_OTHERWISE: Final = "its state is kept otherwise"
+"""Why a query begins empty that is in a partition of its own now, or was, or has another key."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Called:
@@ -33,8 +37,7 @@ class _Called:
 
 
 class Renaming:
-    """From the text of a whole app to the next one. `reasons`: why a part does not go on, as people
-    would say it, by what is said of it under its next name."""
+    """From the text of a whole app to the next one."""
 
     def __init__(self, old: AppPlan, new: AppPlan) -> None:
         found = succession(old, new)
@@ -42,7 +45,8 @@ class Renaming:
         gone = _ending_of_none([name for node in new.nodes for name in _names_of(node)])
         self._is_needed = not found.is_whole
         self._called: dict[str, _Called] = {}
-        self.reasons: dict[str, str] = {}
+        self._lost = found.lost
+        self._before: dict[str, str] = {}
         for node in old.nodes:
             path = next_paths.get(node.path)
             if path is None:
@@ -55,11 +59,8 @@ class Renaming:
                 # One that is cut by key is in a partition of its own.
                 alone = _Called(following.name, {node.name: following.name})
                 self._called.setdefault(partition_path(node.name), alone)
-            if path is None:
-                for kind in (query_path, partition_path):
-                    self.reasons[said(kind(following.name), NOT_THERE)] = said(
-                        node.path, found.lost[node.path]
-                    )
+                self._before.setdefault(partition_path(following.name), node.path)
+            self._before[self.path(node.path)] = node.path
 
     def path(self, path: str) -> str:
         """The path of something that has state, under its next name."""
@@ -67,10 +68,22 @@ class Renaming:
         following = self._called.get(owner)
         if following is None:
             return path
-        kind, rest = owner.partition("/")[0], path[len(owner) :]
+        kind, rest = _kind(owner), path[len(owner) :]
         if kind == "partition":
             rest = in_partition(rest, following.queries)
         return f"{kind}/{step_of(following.name)}{rest}"
+
+    def lost(self, path: str, why: str) -> str:
+        """What people are told of a part that does not go on: by the name that it had, and as what
+        it stood in the text. `path`: its next one; `why`: as between the texts of groups."""
+        before = self._before.get(path)
+        if before is None:
+            return said(path, why)
+        if before in self._lost:
+            return said(before, self._lost[before])
+        # It goes on, but for how it is cut: by another key, or no more, or only now.
+        is_cut_otherwise = why == NOT_THERE or _kind(path) != _kind(before)
+        return said(before, KEPT_OTHERWISE if is_cut_otherwise else why)
 
     def text(self, text: str) -> str:
         """One in which everything has a name, with the next names."""
@@ -116,6 +129,11 @@ def _names_of(node: PlanNode) -> Iterator[str]:
         yield from (query.name for query in node.queries)
 
 
+def _kind(path: str) -> str:
+    """What it is the path of."""
+    return path.partition("/")[0]
+
+
 def _name_in(path: str) -> str:
     """The name of a query or partition."""
     return name_of(path.partition("/")[2])
@@ -123,20 +141,6 @@ def _name_in(path: str) -> str:
 
 def _name_of(one: ast.Query | ast.Partition) -> str:
     return info_name(one.annotations) or ""
-
-
-def cut_otherwise(path: str) -> tuple[str, str]:
-    """The path of the same query if it was in a partition of its own, or was not, and what is said
-    of its state where it was kept there."""
-    kind, _, step = path.partition("/")
-    name = name_of(step)
-    other = partition_path(name) if kind == "query" else query_path(name)
-    return other, said(query_path(name), "its state is kept otherwise")
-
-
-def is_of_queries(path: str) -> bool:
-    """Whether it is the path of a query or a partition."""
-    return path.startswith(("query/", "partition/"))
 
 
 def losses_of_layout(
@@ -147,14 +151,12 @@ def losses_of_layout(
     found = dict.fromkeys(losses(old, new.app))
     if old.checked.is_playback != new.app.checked.is_playback:
         return tuple(found)
-    united = united_text(named_text(plan(text)) for text in texts)
-    before = plan(Renaming(old, new.app).text(united))
-    there = {part.path for part in parts_of(before)}
-    for group in new.groups:
-        gone = succession(before, plan(named_text(plan(group.text))))
-        for path, why in gone.others.items():
-            if path in there:
-                found[said(path, why)] = None
-            elif is_of_queries(path) and cut_otherwise(path)[0] in there:
-                found[cut_otherwise(path)[1]] = None
+    renaming = Renaming(old, new.app)
+    before = plan(renaming.text(united_text(named_text(plan(text)) for text in texts)))
+    groups = [succession(before, plan(named_text(plan(group.text)))) for group in new.groups]
+    kept = {path for group in groups for path in group.carried.values()}
+    for path in (part.path for part in parts_of(before)):
+        if path not in kept and path.startswith(("query/", "partition/")):
+            whys = [group.lost[path] for group in groups if group.lost[path] != NOT_THERE]
+            found[renaming.lost(path, whys[0] if whys else NOT_THERE)] = None
     return tuple(found)

@@ -33,11 +33,13 @@ from lockstep.store.figures import Failover, FigureRow, Figures, Grain, SinkFigu
 from lockstep.store.naming import cursor_name, owner_of, revision_id
 from lockstep.store.pauses import Pause
 from lockstep.store.rules import beginnings, has_unseen, needed
+from lockstep.store.sink_numbers import NO_NUMBERS, NumberedSink, SinkNumbers
 from lockstep.store.stored import OWN_SETTINGS, StoredDeployment
 from lockstep.store.versions import AppVersion, AppVersions, Deploying, HowDeployed
 
 __all__ = [
     "NEVER",
+    "NO_NUMBERS",
     "OWN_SETTINGS",
     "PAST_ARCHIVE",
     "PAST_NOWHERE",
@@ -64,6 +66,7 @@ __all__ = [
     "Former",
     "Grain",
     "HowDeployed",
+    "NumberedSink",
     "Origin",
     "Past",
     "Pause",
@@ -72,6 +75,7 @@ __all__ = [
     "Revision",
     "Revisions",
     "SinkFigures",
+    "SinkNumbers",
     "Span",
     "Stale",
     "Store",

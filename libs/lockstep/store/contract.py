@@ -13,6 +13,7 @@ from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.figures import Failover, FigureRow, Grain
 from lockstep.store.pauses import Pause
+from lockstep.store.sink_numbers import NO_NUMBERS, SinkNumbers
 from lockstep.store.versions import AppVersions, Deploying
 
 NEVER: Final = Life(0, 0)
@@ -135,7 +136,7 @@ class Deployment:
     the life in which the units of today were made, whose logs bear it; 0 for one unit, in the app's
     own logs. `former`: the layout before, which goes on until the units of this one have begun.
     `rules`: those by which this layout was cut (plan.fleet.contract.RULES); releases that wrote
-    nothing of it had the first ones.
+    nothing of it had the first ones. `sinks`: which numbers its sinks have.
     """
 
     app: str
@@ -150,6 +151,7 @@ class Deployment:
     layout: int = 0
     former: Former | None = None
     rules: int = 1
+    sinks: SinkNumbers = NO_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from lockstep.store.contract import (
     Removed,
     Restoration,
 )
+from lockstep.store.sink_numbers import NO_NUMBERS, SinkNumbers
 
 _POSITION: Final = "origin_position"
 _LOGS_SINCE: Final = "logs_since_ms"
@@ -30,6 +31,7 @@ _PARALLEL: Final = "parallel"
 _LAYOUT: Final = "layout"
 _FORMER: Final = "former_layout"
 _RULES: Final = "layout_rules"
+_SINKS: Final = "sink_numbers"
 _FIRST_RULES: Final = 1
 OWN_SETTINGS: Final = frozenset(
     {
@@ -43,6 +45,7 @@ OWN_SETTINGS: Final = frozenset(
         _LAYOUT,
         _FORMER,
         _RULES,
+        _SINKS,
     }
 )
 """Stored among an app's settings: nobody else may give them."""
@@ -65,6 +68,8 @@ class StoredDeployment:
     def of(cls, one: Deployment) -> StoredDeployment:
         """As it is stored."""
         settings = {**one.settings, **_own(one.origin), **_cut(one)}
+        if one.sinks != NO_NUMBERS:
+            settings[_SINKS] = msgspec.json.encode(one.sinks).decode()
         return cls(
             one.app, one.text, one.version, one.life.number, one.replicas, one.life.deployed_ms,
             one.updated_ms, settings,
@@ -84,6 +89,7 @@ class StoredDeployment:
             layout=int(self.settings.get(_LAYOUT, "0")),
             former=None if former is None else from_json(former, Former),
             rules=int(self.settings.get(_RULES, _FIRST_RULES)),
+            sinks=from_json(self.settings.get(_SINKS, "{}"), SinkNumbers),
         )  # fmt: skip
 
 

@@ -171,8 +171,9 @@ class Api:
     async def _preview(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Preview)
         require(request, Permission.DEPLOY, (await self._desired.plan(body.text)).name)
-        found = await preview(self._desired, body.text, body.parallel)
-        return web.json_response({**asdict(found), "begins_empty": list(found.begins_empty)})
+        told = (one for beat in self._watch.alive("publisher") for one in beat.sinks)
+        found = await preview(self._desired, body.text, body.parallel, told)
+        return web.json_response(asdict(found))
 
     async def _validate(self, request: web.Request) -> web.Response:
         body = await read_body(request, _Text)

@@ -71,21 +71,23 @@ class CallingOff:
     async def _put_back(self, one: Deployment, deploying: Deploying) -> bool:
         """False when somebody else wrote meanwhile; what was undeployed stays so."""
         async with self._desired.one_at_a_time(one.app):
+            before = await self._as_before(one)
             outcome = await self._deployments.put(
-                self._as_before(one), epoch=self._epoch.number, deploying=deploying, revives=False
+                before, epoch=self._epoch.number, deploying=deploying, revives=False
             )
         if isinstance(outcome, Stale):
             self._epoch.pass_over(outcome.current)
         return isinstance(outcome, Written)
 
-    def _as_before(self, one: Deployment) -> Deployment:
+    async def _as_before(self, one: Deployment) -> Deployment:
         assert one.origin.past is not None
         was = one.origin.past.before
         assert was is not None
+        sinks = await self._desired.sinks.numbers(one, was.text, refuses=False)
         return replace(
             one, text=was.text, version=version_of(was.text), settings=was.settings,
             replicas=was.replicas, life=one.life.next, updated_ms=self._clock.now_ms(),
-            origin=replace(one.origin, past=None),
+            origin=replace(one.origin, past=None), sinks=sinks,
         )  # fmt: skip
 
 

@@ -260,6 +260,7 @@ class Preview(TypedDict):
     """What deploying it would do."""
 
     begins_empty: list[str]
+    sinks_out: list[str]
 
 
 class Nodes(TypedDict):

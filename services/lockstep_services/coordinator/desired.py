@@ -18,7 +18,6 @@ from lockstep.clock import Clock
 from lockstep.control import DEPLOYMENTS_CHANGED
 from lockstep.events import Life, UnavailableError
 from lockstep.execute.reference.rehearsal import rehearse
-from lockstep.fleet import check_units
 from lockstep.frame import Offload, Problem
 from lockstep.frame.bodies import whole_number
 from lockstep.plan import AppPlan, Plans
@@ -40,6 +39,7 @@ from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.claims import Claims
 from lockstep_services.coordinator.layouts import Layouts
 from lockstep_services.coordinator.pasts import FoundPast, Pasts, PastWish
+from lockstep_services.coordinator.sinks import Sinks
 
 MAX_ATTEMPTS: Final = 3
 MAX_LOOKS: Final = 30
@@ -148,8 +148,10 @@ class DesiredState:
         logs: AppLogs,
         layouts: Layouts,
         pasts: Pasts,
+        sinks: Sinks,
     ) -> None:
         self.layouts = layouts
+        self.sinks = sinks
         self._pasts = pasts
         self._offload = offload
         self._plans = plans
@@ -254,7 +256,7 @@ class DesiredState:
                 origin = origin_of(before, life)
                 following = replace(before, life=life, updated_ms=now_ms, origin=origin)
                 if relaid and before.layout:
-                    following = await self.layouts.next(before, following)
+                    following = await self.layouts.relaid(before, following)
                 outcome = await self._store.deployments.put(
                     following, epoch=self._epoch.number, revives=False
                 )
@@ -326,7 +328,7 @@ class DesiredState:
         """What is to be put over what is there. Whatever is refused is refused before there are
         logs, which nobody would remove."""
         plan, now_ms = wish.plan, self._clock.now_ms()
-        before, removed = there, None
+        before, removed, kept = there, None, there
         if there is None:
             removed = await self._logs.removed(plan.name)
             kept = None if removed is None else removed.kept
@@ -345,10 +347,12 @@ class DesiredState:
             settings=wish.settings,
             origin=origin,
             parallel=wish.parallel_after(before),
+            sinks=await self.sinks.numbers(kept, wish.text),
         )
         deployment = await self.layouts.laid_out(plan, deployment, before)
         if deployment.layout:
-            await self._offload.run(partial(_check_layout, plan, deployment, self._plans))
+            parallel, rules = deployment.parallel, deployment.rules
+            await self.layouts.check(plan, parallel, rules, is_fleet=True)
         span = None
         if wish.past is not None:
             span = await self._pasts.span(plan, wish.past, deployment, there)
@@ -368,11 +372,6 @@ class DesiredState:
     def _pass_over(self, outcome: Stale | Written) -> None:
         if isinstance(outcome, Stale):
             self._epoch.pass_over(outcome.current)
-
-
-def _check_layout(plan: AppPlan, deployment: Deployment, plans: Plans) -> None:
-    """Refuses a layout whose units could not begin. SiddhiQLError."""
-    check_units(fleet_of(plan, deployment.parallel or None, deployment.rules), plans.of)
 
 
 async def _noted(wish: _Wish, before: Deployment | None, store: Store, keep: int) -> Deploying:

@@ -7,19 +7,22 @@ one counts.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
 from lockstep.bus import Bus, LogName
 from lockstep.clock import Clock
-from lockstep.control import AppView, unit_key, view_of
+from lockstep.control import AppView, group_and_layout, log_of, unit_key, view_of
 from lockstep.events import TickRecord
+from lockstep.fleet import check_units
 from lockstep.fleet.renaming import losses_of_layout
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import RULES, fleet_of
 from lockstep.plan.succession import losses
+from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment, Former
 from lockstep.telemetry import Logger
 
@@ -47,6 +50,12 @@ class Layouts:
             self._views[deployment.app] = known
         return known
 
+    def keep(self, apps: Collection[str]) -> None:
+        """Forgets all others: they are not deployed any more."""
+        self._views = {app: view for app, view in self._views.items() if app in apps}
+        self._begun = {log for log in self._begun if log.app in apps}
+        self._announced = {log for log in self._announced if log.app in apps}
+
     async def logs(self, deployment: Deployment) -> list[LogName]:
         """The output logs of its units, under whose names their revisions are."""
         return [unit.log for unit in (await self.view(deployment)).units]
@@ -69,18 +78,66 @@ class Layouts:
 
     async def next(self, before: Deployment, wanted: Deployment) -> Deployment:
         """What is wanted, in a layout of its own behind that of before. Problem 503 while that has
-        not begun."""
-        if before.former is not None and not await self.has_begun(await self.view(before)):
+        not begun, 409 where it cannot be read."""
+        former = await self._to_go_on_from(before)
+        return replace(wanted, layout=wanted.life.number, former=former, rules=RULES)
+
+    async def relaid(self, before: Deployment, wanted: Deployment) -> Deployment:
+        """The same text cut alike in a next layout: by the rules of this release, or by those of
+        its time where these refuse it. An app that runs is not stopped by an update. Problem."""
+        following = await self.next(before, wanted)
+        assert following.former is not None
+        try:
+            plan = await self._offload.run(lambda: self._plans.of(following.text))
+            await self.check(plan, following.parallel, RULES, is_fleet=True)
+        except SiddhiQLError as error:
+            rules = following.former.rules
+            self._log.info("cut as before", app=following.app, rules=rules, reason=error.message)
+            return replace(following, rules=rules)
+        return following
+
+    async def check(self, plan: AppPlan, parallel: int, rules: int, *, is_fleet: bool) -> None:
+        """Refuses what could not be cut so, or whose units could not begin. `parallel`: as a
+        deployment has it; `is_fleet`: be it of one unit. SiddhiQLError."""
+
+        def check() -> None:
+            fleet = fleet_of(plan, parallel or None, rules)
+            if is_fleet or not fleet.is_single:
+                check_units(fleet, self._plans.of)
+
+        await self._offload.run(check)
+
+    async def _to_go_on_from(self, before: Deployment) -> Former:
+        """The layout that a next one goes on from."""
+        try:
+            view = await self.view(before)
+        except SiddhiQLError as error:
+            return await self._in_front_of_unread(before, error)
+        if before.former is not None and not await self.has_begun(view):
             raise Problem(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 f"'{before.app}' is still going over to its layout {before.layout}",
                 hint="`lockstep status` shows how far it is; try again in a moment",
                 retry_after_ms=RETRY_AFTER_MS,
             )  # fmt: skip
-        former = Former(
+        return Former(
             before.text, before.version, before.parallel, before.layout, before.life, before.rules
         )
-        return replace(wanted, layout=wanted.life.number, former=former, rules=RULES)
+
+    async def _in_front_of_unread(self, before: Deployment, error: SiddhiQLError) -> Former:
+        """The layout in front of one that nobody can read, if that was never announced: logs are
+        made before. Earlier releases stored such layouts. Problem 409 for any other."""
+        since_ms = log_of(before).since_ms
+        logs = await self._bus.logs(before.app)
+        begun = {group_and_layout(one.group)[1] for one in logs if one.since_ms == since_ms}
+        if before.former is None or before.layout in begun:
+            raise Problem(
+                HTTPStatus.CONFLICT,
+                f"nothing can go on from what is deployed of '{before.app}': this release cannot"
+                f" read it ({error.message})",
+                hint="undeploy it, then deploy the new text",
+            )  # fmt: skip
+        return before.former
 
     async def losses(self, before: AppView, plan: AppPlan, parallel: int) -> tuple[str, ...]:
         """What begins empty, if it has state, and why, where this takes the place of what is

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lockstep.control import SinkStatus
 from lockstep.plan import AppPlan
+from lockstep.plan.fleet import RULES
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment
 from lockstep_services.coordinator.desired import DesiredState, is_cut_alike, version_of
@@ -14,26 +16,43 @@ from lockstep_services.coordinator.desired import DesiredState, is_cut_alike, ve
 @dataclass(frozen=True, slots=True)
 class Preview:
     """`created`: there is no app of that name; `changed`: there is one of another text, or cut
-    otherwise. `begins_empty`: what cannot go on with the state that it may have, and why."""
+    otherwise. `begins_empty`: what cannot go on with the state that it may have, and why.
+    `sinks_out`: sinks that there are no more, and how far behind they are, if they are."""
 
     app: str
     version: str
     created: bool
     changed: bool
     begins_empty: Sequence[str]
+    sinks_out: Sequence[str] = ()
 
 
-async def preview(desired: DesiredState, text: str, parallel: int | None = None) -> Preview:
-    """SiddhiQLError for a text that is no valid app. `parallel`: as for a deployment."""
+async def preview(
+    desired: DesiredState,
+    text: str,
+    parallel: int | None = None,
+    sinks: Iterable[SinkStatus] = (),
+) -> Preview:
+    """SiddhiQLError for a text that is no valid app or cannot be cut so, UnclearSinksError.
+    `parallel`: as for a deployment. `sinks`: what publishers tell."""
     plan, version = await desired.plan(text), version_of(text)
     there = next((one for one in await desired.list() if one.app == plan.name), None)
+    wanted = parallel or (0 if there is None else there.parallel)
+    if there is not None and there.version == version and is_cut_alike(there, wanted):
+        return Preview(plan.name, version, created=False, changed=False, begins_empty=())
+    is_fleet = there is not None and there.layout > 0
+    await desired.layouts.check(plan, wanted, RULES, is_fleet=is_fleet)
     if there is None:
         return Preview(plan.name, version, created=True, changed=True, begins_empty=())
-    wanted = there.parallel if parallel is None else parallel
-    if there.version == version and is_cut_alike(there, wanted):
-        return Preview(plan.name, version, created=False, changed=False, begins_empty=())
     lost = await _lost(desired, there, plan, wanted)
-    return Preview(plan.name, version, created=False, changed=True, begins_empty=lost)
+    behind = {one.sink: one.log_end - one.sequence for one in sinks if one.app == plan.name}
+    out = [
+        f"{name} ({behind[name]} records behind)" if behind.get(name, 0) > 0 else name
+        for name in await desired.sinks.taken_out(there, text)
+    ]
+    return Preview(
+        plan.name, version, created=False, changed=True, begins_empty=lost, sinks_out=out
+    )
 
 
 async def _lost(

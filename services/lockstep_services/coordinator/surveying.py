@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from lockstep.bus import LogName
+from lockstep.clock import Clock
 from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, unit_key
 from lockstep.settings import CoordinatorSettings
 from lockstep.store import Deployment
@@ -24,6 +25,11 @@ FULL_EVENTS_PER_S: Final = 100_000
 FULL_STATE_ROWS: Final = 20_000_000
 """Likewise, as far as what it folds and holds can tell."""
 
+SILENT: Final = "the bus, which cannot be reached: nothing is heard of processors"
+ASK_AGAIN_MS: Final = 1_000
+"""What the bus answered a moment ago holds for all apps of a list: one that hangs takes a while to
+say nothing."""
+
 
 class Survey:
     """Of all processors and units."""
@@ -35,12 +41,18 @@ class Survey:
         watch: HeartbeatWatch,
         settings: CoordinatorSettings,
         troubles: Troubles,
+        clock: Clock,
+        bus_answers: Callable[[], Awaitable[bool]],
     ) -> None:
         self._desired = desired
         self._drains = drains
         self._watch = watch
         self._settings = settings
         self._troubles = troubles
+        self._clock = clock
+        self._bus_answers = bus_answers
+        self._hears = True
+        self._asked_ms = -ASK_AGAIN_MS
 
     @property
     def beats(self) -> list[Heartbeat]:
@@ -73,13 +85,21 @@ class Survey:
         trouble = self._troubles.of(one)
         nodes, minimum = await self.nodes(), self._settings.min_processors
         found = [] if trouble is None else [f"help: {trouble}"]
-        found += filter(None, (
+        missing = list(filter(None, (
             waiting_for(
                 Wanted(unit, one.replicas), placements.get(unit, ()), nodes, min_processors=minimum
             )
             for unit in units
-        ))  # fmt: skip
+        )))  # fmt: skip
+        found += missing if not missing or await self._can_hear() else [SILENT]
         return "; ".join(dict.fromkeys(found)) or None
+
+    async def _can_hear(self) -> bool:
+        """Heartbeats may come."""
+        if self._clock.monotonic_ms() - self._asked_ms >= ASK_AGAIN_MS:
+            self._hears = await self._bus_answers()
+            self._asked_ms = self._clock.monotonic_ms()
+        return self._hears
 
     async def units(self, one: Deployment, placements: Mapping[str, Sequence[str]]) -> list[str]:
         """The units of the present layout; of an app whose text is not valid here, those that are
@@ -90,7 +110,9 @@ class Survey:
     async def announce(self, deployments: Sequence[Deployment]) -> None:
         """Says of each fleet where its layout begins: whoever wanted that may have gone before it
         could say so."""
-        self._troubles.keep({one.app for one in deployments})
+        apps = {one.app for one in deployments}
+        self._troubles.keep(apps)
+        self._desired.layouts.keep(apps)
         for one in deployments:
             if one.layout:
                 announce = partial(self._desired.layouts.announce, one)

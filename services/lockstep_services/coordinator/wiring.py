@@ -50,6 +50,7 @@ from lockstep_services.coordinator.revisions import RevisionRoutes
 from lockstep_services.coordinator.scim.described import SCIM
 from lockstep_services.coordinator.scim.routes import add_scim
 from lockstep_services.coordinator.siddhi_apps import SiddhiApps
+from lockstep_services.coordinator.sinks import Sinks
 from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.sweeping import Sweeper
 from lockstep_services.coordinator.takeovers import Takeovers
@@ -91,12 +92,14 @@ class Coordinator:
             logs, self._keeper, clock, log, interval_ms=settings.sweep_interval_ms
         )
         pasts = _pasts(context, self._watch)
-        desired = _desired(context, epoch, logs, pasts)
+        desired = _desired(context, epoch, logs, pasts, self._watch)
         calling_off = CallingOff(
             desired, pasts, world.store, epoch, clock, log, versions_keep=settings.versions_keep
         )
         drains = Drains(world.store, epoch, log)
-        survey = Survey(desired, drains, self._watch, settings, Troubles(clock, log))
+        survey = Survey(
+            desired, drains, self._watch, settings, Troubles(clock, log), clock, world.bus.healthy
+        )
         hand_overs = HandOvers(
             partial(ask_leader, world.bus), context.metrics, log, max_moves=settings.max_moves
         )
@@ -243,12 +246,14 @@ def _restoring(
     return Restoring(desired, back, pasts, watch, world.store, world.bus, context.clock)
 
 
-def _desired(context: Context, epoch: Epoch, logs: AppLogs, pasts: Pasts) -> DesiredState:
+def _desired(
+    context: Context, epoch: Epoch, logs: AppLogs, pasts: Pasts, watch: HeartbeatWatch
+) -> DesiredState:
     world, clock, log = context.world, context.clock, context.log
     layouts = Layouts(world.bus, context.offload, context.plans, clock, log)
     return DesiredState(
         world.store, world.bus, clock, context.settings.coordinator, epoch, log, context.offload,
-        context.plans, logs, layouts, pasts,
+        context.plans, logs, layouts, pasts, Sinks(context.offload, context.plans, watch),
     )  # fmt: skip
 
 

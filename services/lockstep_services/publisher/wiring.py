@@ -244,6 +244,7 @@ class Publisher:
             if (
                 app not in views
                 or not views[app].is_same_app(delivery.view.deployment)
+                or views[app].deployment.sinks != delivery.view.deployment.sinks
                 or self._factory.secrets_of(views[app]) != delivery.secrets
             ):
                 await self._end(delivery)

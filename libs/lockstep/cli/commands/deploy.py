@@ -147,8 +147,12 @@ def outlook(answer: Mapping[str, Any]) -> str:
         return f"{app} would be deployed for the first time"
     if not answer["changed"]:
         return f"{app} is deployed with this text"
-    going_on = f"{app} would go on with its state"
-    return f"{going_on}; what would begin empty: {', '.join(lost)}" if lost else going_on
+    says = f"{app} would go on with its state"
+    if lost:
+        says += f"; what would begin empty: {', '.join(lost)}"
+    if out := answer.get("sinks_out"):  # earlier releases do not say it
+        says += f"; sinks that would be taken out: {', '.join(out)}"
+    return says
 
 
 def beginning(leader: Mapping[str, Any]) -> str:

@@ -32,6 +32,9 @@ TAKES_TURNS_BY_ID: Final = 4
 NAMES_APART: Final = 4
 """Since these rules no two groups of @dist get one name."""
 
+TELLS_NODES_APART: Final = 4
+"""Since these rules no query of an app that is cut has the name of a partition."""
+
 KEEPS_FAULTS: Final = 4
 """Since these rules @dist does not part a fault stream from the queries whose events fail."""
 

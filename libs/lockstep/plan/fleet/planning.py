@@ -11,16 +11,18 @@ from lockstep.plan.fleet.contract import (
     CUTS_TABLES,
     KEY_GROUPS,
     RULES,
+    TELLS_NODES_APART,
     Feed,
     FleetPlan,
     GroupPlan,
 )
-from lockstep.plan.fleet.dist import has_dist, teams_of
+from lockstep.plan.fleet.dist import has_dist, teams_of, written_of
 from lockstep.plan.fleet.drafts import Draft
 from lockstep.plan.fleet.graph import Graph
 from lockstep.plan.nodes import AppPlan
 from lockstep.siddhiql.checking.app_annotations import parallel_of
 from lockstep.siddhiql.errors import SiddhiQLError
+from lockstep.siddhiql.typing import positioned
 
 ONE: Final = 1
 
@@ -42,11 +44,27 @@ def fleet_of(plan: AppPlan, parallel: int | None = None, rules: int = RULES) -> 
     if "compat" in plan.checked.annotations:
         because = "@app:compat brings old defects back, which hang on all events"
         return FleetPlan(plan, asked or ONE, (_single(plan, because),))
+    if rules >= TELLS_NODES_APART:
+        _refuse_equal_names(plan)
     if has_dist(plan):
         groups = _as_told(plan, asked, rules)
         return FleetPlan(plan, max(group.partitions for group in groups), groups, rules)
     assert asked is not None
     return FleetPlan(plan, asked, _automatic(plan, asked, rules), rules)
+
+
+def _refuse_equal_names(plan: AppPlan) -> None:
+    """Groups know queries and partitions by name, and a query that is cut by key becomes a
+    partition. What the text gives no name goes by its place, as `query_2`."""
+    seen: set[str] = set()
+    for node in plan.nodes:
+        if node.name in seen:
+            raise positioned(
+                written_of(node).at,
+                f"a query and a partition of an app that is cut are both called {node.name!r}",
+                "give one of them another name with @info(name='…')",
+            )
+        seen.add(node.name)
 
 
 def _as_told(plan: AppPlan, parallel: int | None, rules: int) -> tuple[GroupPlan, ...]:

@@ -65,14 +65,15 @@ def consequences(preview: Mapping[str, Any]) -> list[str]:
         ]
     if not preview["changed"]:
         return ["This is the text that is deployed. Nothing changes."]
-    lost = preview["begins_empty"]
+    lost, out = preview["begins_empty"], preview.get("sinks_out", ())
     says = [
         f"It replaces the deployed text of {app}. The new version is built beside the old one,"
         " which pauses for the change of state alone.",
     ]
     if not lost:
-        return [*says, "Everything goes on with its state. Nothing begins empty."]
-    return [*says, *(f"Begins empty: {one}" for one in lost)]
+        says += ["Everything goes on with its state. Nothing begins empty."]
+    says += [f"Begins empty: {one}" for one in lost]
+    return [*says, *(f"Takes out the sink {one}" for one in out)]
 
 
 class Sheet:

@@ -10,7 +10,7 @@ from typing import Final
 
 from lockstep.archive.naming import INPUT, OUTPUT
 from lockstep.bus import LogName
-from lockstep.control import AppView, group_and_layout
+from lockstep.control import AppView, group_and_layout, sinks_of
 from lockstep.plan import PartitionNode, QueryNode, steps_of
 from lockstep.siddhiql import ast
 
@@ -169,7 +169,7 @@ class Structure:
             yield Part(f"query:{one.query.name}", "query", one.query.name, one.group, steps)
         for link in self.links:
             if link.way is Way.TAKEN:
-                ways = (*DOORS, *_types(self._view, link.name, "source"))
+                ways = (*DOORS, *_sources(self._view, link.name))
                 yield Part(link.begin, "source", ", ".join(ways), None, f"to {link.name}")
             elif link.way is Way.COPIED:
                 yield Part(link.begin, "source", "database", None, f"to {link.name}")
@@ -183,7 +183,7 @@ class Structure:
     def _into(self) -> Iterator[Link]:
         for name in self._view.plan.doors:
             is_written = name in self.writers and name not in self._sent
-            if not is_written or _types(self._view, name, "source"):
+            if not is_written or _sources(self._view, name):
                 yield Link(f"source:{name}", name, Way.TAKEN, name)
         for table in self._checked.external:
             yield Link(f"source:{table.name}", table.name, Way.COPIED, table.name)
@@ -208,11 +208,12 @@ class Structure:
             table.name: name for name, one in self._checked.aggregations.items()
             for table in one.tables
         }  # fmt: skip
+        sinks = [one for one, _, _ in sinks_of(view)]
         for name in (*view.exported, *view.stored):
-            wanted, begin = "store" if name in view.stored else "sink", whose.get(name, name)
-            for number, kind in enumerate(_types(view, name, wanted)):
-                sink = f"{name}.{number}.{kind}"
-                yield Link(begin, f"sink:{sink}", Way.DELIVERED, sink)
+            begin = whose.get(name, name)
+            for one in sinks:
+                if one.stream == name:
+                    yield Link(begin, one.element, Way.DELIVERED, one.name)
             yield Link(begin, PRESENTER, Way.SHOWN, name)
             if OUTPUT in self._archived:
                 yield Link(begin, ARCHIVE + OUTPUT, Way.ARCHIVED, OUTPUT)
@@ -221,10 +222,10 @@ class Structure:
             yield from (Link(name, ARCHIVE + INPUT, Way.ARCHIVED, INPUT) for name in taken)
 
 
-def _types(view: AppView, name: str, annotation: str) -> list[str]:
-    """Of the annotations of a stream or table, as the publisher counts them."""
+def _sources(view: AppView, name: str) -> list[str]:
+    """The types of a stream's sources."""
     definition: ast.StreamDefinition | ast.TableDefinition | None = view.definition(name)
     if definition is None:
         return []
-    found = (one for one in definition.annotations if one.name.lower() == annotation)
+    found = (one for one in definition.annotations if one.name.lower() == "source")
     return [one.get("type") or "none" for one in found]

@@ -13,7 +13,7 @@ from lockstep.control.endings import ending_id, endings_of, last_revision
 from lockstep.events import Position
 from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.succession import succeed
-from lockstep.fleet.renaming import Renaming, cut_otherwise, is_of_queries
+from lockstep.fleet.renaming import KEPT_OTHERWISE, Renaming
 from lockstep.fleet.splitting import split_snapshot
 from lockstep.fleet.units import Unit
 from lockstep.frame import Offload
@@ -22,7 +22,7 @@ from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import named_text, united_text
 from lockstep.plan.parts import parts_of
 from lockstep.plan.paths import name_of, query_path
-from lockstep.plan.succession import NOT_THERE, said
+from lockstep.plan.succession import NOT_THERE, said, succession
 from lockstep_services.processor.replica.site import Surroundings
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, unseal
@@ -148,8 +148,9 @@ def handed_down(
     states = own or states[:1]
     old = plans.of(renaming.text(united_text(named[one.contents.text] for one in states)))
     snapshot = joined_snapshots([one.contents.snapshot for one in states], old.checked.tables)
-    succeeded = succeed(old, renaming.snapshot(snapshot), plans.of(named_text(app)))
-    told = _told(unit, renaming, plans)
+    new = plans.of(named_text(app))
+    succeeded = succeed(old, renaming.snapshot(snapshot), new)
+    told = _told(unit, renaming, old, new, plans)
     lost = dict.fromkeys(told.get(one, one) for one in succeeded.lost)
     contents = Contents(app.text, split_snapshot(succeeded.snapshot, unit), (), (), sends)
     return contents, tuple(one for one in lost if one is not None)
@@ -161,16 +162,22 @@ def _known_by(path: str) -> str:
     return query_path(name_of(name)) if kind == "partition" else path
 
 
-def _told(unit: Unit, renaming: Renaming, plans: Plans) -> dict[str, str | None]:
+def _told(
+    unit: Unit, renaming: Renaming, old: AppPlan, new: AppPlan, plans: Plans
+) -> dict[str, str | None]:
     """What people are told where this is said of what a unit does not take over; None: nothing, as
-    that goes on in another group."""
-    told: dict[str, str | None] = dict(renaming.reasons)
-    elsewhere: set[str] = set()
-    for group in unit.plan.fleet.groups:
-        for path in (part.path for part in parts_of(plans.of(group.text))):
-            if is_of_queries(path):
-                other, why = cut_otherwise(path)
-                told[said(other, NOT_THERE)] = why
-            if group.name != unit.group.name:
-                elsewhere.add(said(path, NOT_THERE))
-    return told | dict.fromkeys(elsewhere)
+    that goes on in another group. `old`: of what it takes over, under its next names; `new`: its
+    own."""
+    elsewhere = {
+        part.path
+        for group in unit.plan.fleet.groups
+        if group.name != unit.group.name
+        for part in parts_of(plans.of(group.text))
+    }
+    told: dict[str, str | None] = {}
+    for path, why in succession(old, new).lost.items():
+        goes_on = why == NOT_THERE and path in elsewhere
+        told[said(path, why)] = None if goes_on else renaming.lost(path, why)
+    for path in (part.path for part in parts_of(old)):
+        told[said(path, KEPT_OTHERWISE)] = renaming.lost(path, KEPT_OTHERWISE)
+    return told

@@ -364,6 +364,31 @@ def test_the_number_of_partitions_has_limits(parallel: int) -> None:
         fleet(SUMS, parallel)
 
 
+@pytest.mark.parametrize(
+    ("partition", "query"),
+    [
+        ("@info(name='totals') ", "@info(name='totals') "),
+        ("@info(name='query_2') ", ""),
+        ("@dist(execGroup='a', parallel='2') @info(name='totals') ",
+         "@dist(execGroup='b') @info(name='totals') "),
+        ("", "@info(name='partition_1') "),
+    ],
+    ids=["given", "a place", "@dist", "a partition's place"],
+)  # fmt: skip
+def test_a_query_and_a_partition_of_a_fleet_have_names_of_their_own(
+    partition: str, query: str
+) -> None:
+    """Else one of them would not be fed. One unit tells them apart."""
+    text = (
+        f"{partition}partition with (k of S) begin @info(name='x') from S select k, sum(v) as t"
+        f" insert into O1; end;\n{query}from R#window.length(3) select count() as n insert into O2;"
+    )
+    with pytest.raises(SiddhiQLError, match="are both called") as refused:
+        fleet(text, 2)
+    assert refused.value.line == 2
+    assert fleet(text.replace("@dist", "@note"), None).is_single
+
+
 def test_null_is_dropped_in_front_of_a_filter_as_behind_it() -> None:
     """No other partition's event stands between neighbours because its key is null."""
     found = fleet(

@@ -14,7 +14,14 @@ from lockstep.events import LockstepError, UnavailableError
 from lockstep.siddhiql import check
 from lockstep_services.console.editor import Editor
 from lockstep_services.console.pages.templates import NEW
-from lockstep_services.console.pages.write import BEGUN_APP, Sheet, begun_with, name_in, own_key
+from lockstep_services.console.pages.write import (
+    BEGUN_APP,
+    Sheet,
+    begun_with,
+    consequences,
+    name_in,
+    own_key,
+)
 from lockstep_services.console.shell import World
 from tests.unit.services.console.on_a_page import press, settled, view_of
 
@@ -27,6 +34,17 @@ def test_a_template_becomes_an_app_that_can_be_changed() -> None:
     assert check(text).name == BEGUN_APP
     assert "'kitchen'" in text
     assert begun_with("define stream S (a ${kind});") == "define stream S (a ${kind});"
+
+
+def test_what_a_deployment_takes_away_is_said_beforehand() -> None:
+    """State, and sinks; a coordinator of an earlier release does not tell of these."""
+    told = {"app": "A", "created": False, "changed": True, "begins_empty": ["query 'q'"]}
+    assert consequences(told)[1:] == ["Begins empty: query 'q'"]
+    whole = {**told, "begins_empty": [], "sinks_out": ["Out.0.http (5 records behind)"]}
+    assert consequences(whole)[1:] == [
+        "Everything goes on with its state. Nothing begins empty.",
+        "Takes out the sink Out.0.http (5 records behind)",
+    ]
 
 
 def test_what_is_made_of_a_text_has_a_key_of_its_own() -> None:

@@ -21,6 +21,7 @@ from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
 from lockstep_services.coordinator.pasts import Pasts
+from lockstep_services.coordinator.sinks import Sinks
 from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.troubles import Troubles
 from lockstep_services.coordinator.watchman import Watchman
@@ -42,7 +43,7 @@ class Scene:
         self.store, self.bus = MemoryStore(self.shelf), MemoryBus(MemoryCarrier(clock))
         self.settings = load_settings({}).coordinator
         self.beats = [Heartbeat(name, "processor", "", 0, 1_000) for name in ("n1", "n2")]
-        watch: Any = SimpleNamespace(alive=lambda _service: self.beats, groups=lambda _app: [])
+        watch: Any = SimpleNamespace(alive=self.alive, groups=lambda _app: [])
         self.epoch = Epoch()
         self.epoch.begin(clock.now_ms())
         offload, plans = InlineOffload(), Plans()
@@ -51,10 +52,12 @@ class Scene:
         self.layouts = Layouts(self.bus, offload, plans, clock, log)
         self.desired = DesiredState(
             self.store, self.bus, clock, self.settings, self.epoch, log, offload, plans,
-            self.logs, self.layouts, self.pasts,
+            self.logs, self.layouts, self.pasts, Sinks(offload, plans, watch),
         )  # fmt: skip
         drains, troubles = Drains(self.store, self.epoch, log), Troubles(clock, log)
-        self.survey = Survey(self.desired, drains, watch, self.settings, troubles)
+        self.survey = Survey(
+            self.desired, drains, watch, self.settings, troubles, clock, self.bus.healthy
+        )
         self.calling_off = CallingOff(
             self.desired, self.pasts, self.store, self.epoch, clock, log, versions_keep=3
         )
@@ -64,6 +67,10 @@ class Scene:
             HandOvers(_ask, Metrics(), log, max_moves=1), lease, self.epoch, clock, self.settings,
             Metrics(), log,
         )  # fmt: skip
+
+    def alive(self, service: str) -> list[Heartbeat]:
+        """The heartbeats of a service."""
+        return [one for one in self.beats if one.service == service]
 
     async def deploy(self, app: str, parallel: int | None = None, text: str = CUT) -> Deployed:
         """As somebody asks for it."""

@@ -16,7 +16,7 @@ from lockstep.events import Life, LockstepError, UnavailableError
 from lockstep.store import Deployment, Written
 from lockstep.store.filesystem import FileStore
 from lockstep_services.coordinator import surveying
-from lockstep_services.coordinator.surveying import placed_units
+from lockstep_services.coordinator.surveying import ASK_AGAIN_MS, SILENT, placed_units
 from lockstep_services.coordinator.troubles import AGAIN_MAX_MS, AGAIN_MS
 from tests.unit.services.coordinator.scenes import CUT, Scene
 from tests.unit.services.suite import CLUSTER, bearer, running
@@ -89,6 +89,27 @@ async def test_a_log_that_does_not_answer_or_cannot_be_made(error: LockstepError
     assert await scene.survey.waiting(following, units, placed) is not None
     assert f"help: {error}" in str(await scene.survey.waiting(following, units, placed))
     assert await scene.survey.waiting(fleet, FLEET, placed) is None  # of another life
+
+
+async def test_while_the_bus_is_away_no_processor_is_asked_for() -> None:
+    """All are silent then: more of them would not help. A bus that hangs is not asked for each app
+    of a list."""
+    scene, _ = scene_with_log()
+    one = (await scene.deploy("Plain")).deployment
+    scene.beats = []
+    answers, asked = [False, True], list[bool]()
+
+    async def healthy() -> bool:
+        asked.append(answers[len(asked)])
+        return asked[-1]
+
+    scene.survey._bus_answers = healthy
+    for _ in range(3):
+        assert await scene.survey.waiting(one, ["Plain"], {}) == SILENT
+    await scene.clock.advance_ms(ASK_AGAIN_MS)
+    waiting = await scene.survey.waiting(one, ["Plain"], {})
+    assert "1 more processor" in str(waiting)
+    assert asked == answers
 
 
 async def test_it_is_tried_less_and_less_often_until_it_is_well() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +35,13 @@ class Desired:
     async def wanted(self, one: Any) -> Any:
         """The units."""
         return [one.app]
+
+    def keep(self, apps: Collection[str]) -> None:
+        """Layouts are not remembered."""
+
+    async def hears(self) -> bool:
+        """The bus answers."""
+        return True
 
     async def drained(self) -> Any:
         """None."""
@@ -73,9 +80,10 @@ def watchman(desired: Desired, clock: VirtualClock, joined: Sequence[Heartbeat] 
     settings = load_settings({key: str(AFTER_MS)}).coordinator
     watch: Any = SimpleNamespace(alive=alive)
     there: Any = desired
+    troubles = Troubles(clock, get_logger())
     any_lease: Any = SimpleNamespace(held=True)
     return Watchman(
-        there, Survey(there, there, watch, settings, Troubles(clock, get_logger())), there,
+        there, Survey(there, there, watch, settings, troubles, clock, there.hears), there,
         HandOvers(ask, Metrics(), get_logger(), max_moves=1), any_lease, there, clock, settings,
         Metrics(), get_logger(),
     )  # fmt: skip

@@ -22,7 +22,7 @@ class Layout:
     def __init__(self, text: str, parallel: int | None) -> None:
         self.plan = plan_of(text)
         self._is_cut = parallel is not None
-        self.fleet: FleetPlan = fleet_of(self.plan, parallel or 1)
+        self.fleet: FleetPlan = fleet_of(self.plan, parallel)
         self._executors: list[ReferenceExecutor] = []
         self._whole = FleetExecutor(self.fleet, self._make) if parallel else self._make(self.plan)
 

@@ -115,13 +115,27 @@ def test_one_that_cannot_be_cut_any_more_goes_on() -> None:
 
 
 def test_an_app_of_one_unit_becomes_a_fleet_with_another_text() -> None:
-    """Partitions go on wherever they stand; a query that is cut by key from now on begins empty."""
+    """Partitions go on wherever they stand; a query that is cut by key from now on begins empty.
+    It is told of by the name that it had."""
     rows, lost = _went_on(EACH + TWICE + ALL, None, ALL + TWICE + RAW + EACH, 3)
     assert rows == {name: GOES_ON[name] for name in ("Each", "Twice", "Raw", "Every")}
     assert not lost
     rows, lost = _went_on(SMALL, None, RAW + SMALL, 3)
     assert rows["Small"] == [("a", 10)]
-    assert lost == ("query 'query_2' (its state is kept otherwise)",)
+    assert lost == ("query 'query_1' (its state is kept otherwise)",)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_had_one_name_in_one_unit_is_told_apart(is_first: bool) -> None:
+    """A query and a partition; in a fleet one of them needs another name."""
+    each, small = "@info(name='one') " + EACH, "@info(name='one') " + SMALL
+    before = each + small if is_first else small + each
+    rows, lost = _went_on(before, None, each + RAW, 2)
+    assert rows["Each"] == GOES_ON["Each"]
+    assert lost == ("query 'one' (not in this text)",)
+    rows, lost = _went_on(before, None, small + RAW, 2)
+    assert rows["Small"] == [("a", 10)]
+    assert "partition 'one' (not in this text)" in lost
 
 
 @pytest.mark.parametrize(
@@ -147,5 +161,38 @@ def test_what_would_begin_empty_when_an_app_is_cut() -> None:
     """Its queries that are partitions of their own from then on."""
     former, layout = Layout(STREAM + RAW + SMALL + EACH, None), Layout(STREAM + SMALL + EACH, 3)
     found = losses_of_layout(former.plan, [former.plan.text], layout.fleet, PLANS.of)
-    assert "query 'query_1' (its state is kept otherwise)" in found
-    assert not any("partition_1" in one for one in found)
+    assert found == (
+        "query 'query_1' (not in this text)",
+        "query 'query_2' (its state is kept otherwise)",
+    )
+
+
+BOTH = "from S select k, v, count() as n group by k, v insert into Both;\n"
+BY_VALUE = "partition with (v of S) begin from S select v, count() as n insert into Values; end;\n"
+NAMED_BOTH = "@info(name='both') " + BOTH
+
+
+@pytest.mark.parametrize(
+    ("before", "cut", "after", "lost"),
+    [
+        (EACH + BOTH, 2, RAW + BOTH + BY_VALUE,
+         ("partition 'partition_1' (changed: its keys, its queries)",
+          "query 'query_2' (its state is kept otherwise)")),
+        (EACH + NAMED_BOTH, 2, RAW + NAMED_BOTH + BY_VALUE,
+         ("partition 'partition_1' (changed: its keys, its queries)",
+          "query 'both' (its state is kept otherwise)")),
+        (SMALL + EACH, 2, RAW + EACH + SMALL, ()),
+        (SMALL + RAW, None, RAW + ALL + SMALL,
+         ("query 'query_1' (its state is kept otherwise)",)),
+    ],
+    ids=["another key", "a name", "the same key", "cut now"],
+)  # fmt: skip
+def test_what_is_cut_otherwise_is_told_as_it_was_called(
+    before: str, cut: int | None, after: str, lost: tuple[str, ...]
+) -> None:
+    """Not by its next place, nor as the partition that it is cut in; beforehand and then."""
+    former, layout = Layout(STREAM + before, cut), Layout(STREAM + after, 3)
+    former.fold(FIRST)
+    texts = [group.text for group in former.fleet.groups]
+    assert losses_of_layout(former.plan, texts, layout.fleet, PLANS.of) == lost
+    assert {*layout.begin_behind(former)} == {*lost}
