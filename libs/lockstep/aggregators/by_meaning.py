@@ -13,6 +13,7 @@ import numpy.typing as npt
 from lockstep.aggregators.accumulators import Feed
 from lockstep.aggregators.contract import Aggregator
 from lockstep.aggregators.registry import aggregators
+from lockstep.aggregators.sizes import Sizes
 from lockstep.columns.column import Column, Unfit, from_values
 from lockstep.columns.flow import CURRENT, EXPIRED
 from lockstep.columns.frame import Evaluate, Frame
@@ -73,12 +74,13 @@ class AggregatesByMeaning:
             for arguments in self._arguments
         ]
         values: list[list[Any]] = []
+        counted = Sizes().counted
         try:
             for at, (kind, group, realm) in enumerate(
                 zip(feed.kind.tolist(), feed.group.tolist(), feed.realm.tolist(), strict=True)
             ):
                 own = [arguments[at] for arguments in given]
-                values.append(self._step(kind, group, realm, own))
+                values.append(list(map(counted, self._step(kind, group, realm, own))))
         except PROCESSING_ERRORS as error:
             raise Unfit(f"an aggregator refuses an event: {describe(error)}") from error
         by_call = list(zip(*values, strict=True)) if values else [()] * len(self)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from lockstep.aggregators.accumulators import Chosen, Feed, grown
 from lockstep.aggregators.contract import Aggregator
 from lockstep.aggregators.registry import aggregators
+from lockstep.aggregators.sizes import Sizes
 from lockstep.columns.column import Column, Unfit, from_values
 from lockstep.columns.flow import CURRENT, EXPIRED
 from lockstep.columns.keys import Ids
@@ -36,7 +37,9 @@ class Hosted:
         self._forgets = forgets
         self._fresh = make()
         self._type = type_
-        self._of: dict[int, Aggregator] = {}
+        self._of: dict[int, dict[int, Aggregator]] = {}
+        """The groups that there are, by realm: a mark empties those of one realm, and may come
+        every few events."""
         self._groups = 0
         self.realm_of = np.zeros(0, np.int64)
 
@@ -45,14 +48,14 @@ class Hosted:
         self.realm_of = grown(self.realm_of, max(groups, 1))
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
-        self.realm_of[feed.group] = feed.realm
         rows = zip(*(each.to_pylist() for each in arguments), strict=True)
         given = rows if arguments else [()] * len(feed.kind)
         steps = zip(
             feed.kind.tolist(), feed.group.tolist(), feed.realm.tolist(), given, strict=True
         )
+        counted = Sizes().counted
         try:
-            values = [self._step(*step) for step in steps]
+            values = [counted(self._step(*step)) for step in steps]
         except PROCESSING_ERRORS as error:
             raise Unfit(f"an aggregator refuses an event: {describe(error)}") from error
         self._out = from_values(self._type, values)
@@ -62,44 +65,53 @@ class Hosted:
             self._reset(realm)
             # Nobody wants it, but functions of it are called.
             return self._fresh.value()
-        aggregator = self._of.get(group)
+        groups = self._of.setdefault(realm, {})
+        aggregator = groups.get(group)
         if aggregator is None:
-            aggregator = self._of[group] = self._make()
+            aggregator = groups[group] = self._make()
+            self.realm_of[group] = realm
         if kind == CURRENT:
             aggregator.add(*given)
             return aggregator.value()
         aggregator.remove(*given)
         if self._forgets and aggregator.is_empty():
-            del self._of[group]
+            del groups[group]
         return aggregator.value()
 
     def _reset(self, realm: int) -> None:
-        for group, aggregator in list(self._of.items()):
-            if self.realm_of[group] == realm:
-                aggregator.reset()
-                if self._forgets and aggregator.is_empty():
-                    del self._of[group]
+        groups = self._of.get(realm, {})
+        for aggregator in groups.values():
+            aggregator.reset()
+        if self._forgets:
+            self._of[realm] = {at: own for at, own in groups.items() if not own.is_empty()}
 
     def result(self, name: str) -> Column:
         return self._out
 
     def live(self) -> npt.NDArray[np.bool_]:
         found = np.zeros(self._groups, np.bool_)
-        found[[group for group, own in self._of.items() if not own.is_empty()]] = True
+        groups = (each for own in self._of.values() for each in own.items())
+        found[[group for group, own in groups if not own.is_empty()]] = True
         return found
 
     def move(self, moved: Ids, groups: int) -> None:
         kept = np.flatnonzero(moved >= 0)
         self.realm_of[moved[kept]] = self.realm_of[kept]
-        self._of = {int(moved[group]): own for group, own in self._of.items() if moved[group] >= 0}
+        self._of = {
+            realm: {int(moved[group]): own for group, own in groups.items() if moved[group] >= 0}
+            for realm, groups in self._of.items()
+        }
         self._groups = groups
 
     def store(self, groups: Ids) -> list[Any]:
-        return [self._of.get(group, self._fresh).snapshot() for group in groups.tolist()]
+        named = zip(groups.tolist(), self.realm_of[groups].tolist(), strict=True)
+        own = (self._of.get(realm, {}).get(group, self._fresh) for group, realm in named)
+        return [aggregator.snapshot() for aggregator in own]
 
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
-        for group, state in zip(groups.tolist(), states, strict=True):
-            aggregator = self._of[group] = self._make()
+        realms = self.realm_of[groups].tolist()
+        for group, realm, state in zip(groups.tolist(), realms, states, strict=True):
+            aggregator = self._of.setdefault(realm, {})[group] = self._make()
             aggregator.restore(state.pairs() if isinstance(state, PackedPairs) else state)
 
 

@@ -14,6 +14,8 @@ from lockstep.columns.column import Column
 from lockstep.columns.keys import Ids, KeySpace, combined, value_names
 from lockstep.events import AttributeType
 
+_FORGET_MIN = 4096
+
 
 class PairSpace(KeySpace):
     """Ids of combinations of a group and a value."""
@@ -34,6 +36,8 @@ class DistinctCounts(Grouped):
         self._pairs = PairSpace()
         self._copies = np.zeros(0, np.int64)
         self._pair_emptied = np.zeros(0, np.int64)
+        self._kept = 0
+        """How many pairs were present when somebody last looked."""
 
     def run(self, feed: Feed, arguments: Sequence[Column]) -> None:
         (argument,) = arguments
@@ -59,14 +63,15 @@ class DistinctCounts(Grouped):
         self._pair_emptied = grown(self._pair_emptied, room)
 
     def _forget(self) -> None:
-        """Drops the pairs that are not present when they are many."""
-        count = len(self._pairs)
-        if count < 4096:
+        """Drops the pairs that are not present when there may be many. To look costs by the pairs
+        that there are, so it waits until they have doubled."""
+        if len(self._pairs) <= 2 * self._kept + _FORGET_MIN:
             return
         live = self._live_pairs()
-        if 2 * int(live.sum()) < count:
+        if not live.all():
             self._renumber(self._pairs.compact(live))
             self._find_owing()
+        self._kept = len(self._pairs)
 
     def _find_owing(self) -> None:
         """The pairs have new numbers."""
@@ -108,6 +113,7 @@ class DistinctCounts(Grouped):
         self._pairs = PairSpace()
         for key in renamed:
             self._pairs.id_of(key)
+        self._kept = len(self._pairs)
         super().move(moved, groups)
         self._find_owing()
 

@@ -35,7 +35,9 @@ class SortWindow(Chained):
         self._keys = keys
         self._width = 2 * len(keys)
         self._ranks = GrowingArray(np.int64)
-        self._older = GrowingArray(np.int64)
+        self._arrived = GrowingArray(np.int64)
+        self._below = GrowingArray(np.int64)
+        self._came = 0
         self._ordered = np.zeros(1, np.bool_)
 
     def flow(self, step: Step) -> Flow:
@@ -43,21 +45,35 @@ class SortWindow(Chained):
         self._rank(places, step.chunks.columns)
         now = plain(step.chunks.now, np.int64)
         out = sorting.slide_by_order(
-            *(starts, now, keys, places, self._length, self._ranks.values, self._width),
-            *(self._ordered, self._older.values, *self.chain()),
+            *(starts, now, keys, places, self._length, self._rows()),
+            *(self._ordered, self.head, self.count),
         )
         return self.made(step, out)
+
+    def inside(self, realm: int) -> Longs:
+        """In order of arrival, and since the first one left, in the order that it sorts by."""
+        if realm >= len(self.head):
+            return np.zeros(0, np.int64)
+        rows = self._rows()
+        places: Longs = sorting.inside(self.head[realm], self.count[realm], rows.below, rows.beside)
+        by = [rows.arrived[places]]
+        if self._ordered[realm]:
+            by += [rows.ranks[places * rows.width + i] for i in reversed(range(rows.width))]
+        return places[np.lexsort(by)]
+
+    def _rows(self) -> sorting.Rows:
+        arrays = self._ranks.values, self._arrived.values, self._below.values, self.newer
+        return sorting.Rows(*arrays, self._width)
 
     def _reserve(self, realms: int) -> None:
         super()._reserve(realms)
         self._ordered = grown(self._ordered, realms)
 
     def _rank(self, places: Longs, columns: Sequence[Column]) -> None:
-        """Writes what is compared of rows. Unfit for NaN, which is rare: the reference has a
-        place for it."""
+        """Writes what is compared of rows that come. Unfit for NaN, which is rare: the reference
+        has a place for it."""
         capacity = len(self.held.times)
         self._ranks.reserve(capacity * self._width)
-        self._older.reserve(capacity)
         at = places * self._width
         for number, (attribute, falls) in enumerate(self._keys):
             column = columns[attribute]
@@ -66,11 +82,16 @@ class SortWindow(Chained):
             if column.nulls is not None:  # equals of each other, behind all else
                 rank = np.where(column.nulls, 0, rank)
             self._ranks.values[at + 2 * number + 1] = ~rank if falls else rank
+        self._below.reserve(capacity)
+        self._arrived.reserve(capacity)
+        self._arrived.values[places] = np.arange(self._came, self._came + len(places))
+        self._came += len(places)
 
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
         super().load(realm, state, groups)
-        places = self.inside(realm)
+        places = super().inside(realm)
         self._rank(places, self.held.columns(places))
+        self.head[realm] = sorting.heap_of(places, self._rows())
 
 
 def _rank_of(column: Column) -> Longs:

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+from bisect import insort_right
 from collections import deque
 from functools import cmp_to_key
 from typing import Any
 
-from lockstep.operators.contract import EXPIRED, StreamEvent
+from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import HoldingWindow
 from lockstep.windows.registry import WindowCall
 
@@ -45,14 +46,28 @@ class SortWindow(HoldingWindow):
             return 0
 
         self._sort_key: Any = cmp_to_key(compare)
+        self._is_ordered = False
 
     def process(self, chunk: list[StreamEvent]) -> None:
         now = self.context.now_ms()
         out: list[StreamEvent] = []
         for event in chunk:
             out.append(event)
-            self._held.append(event)
+            if self._is_ordered:
+                insort_right(self._held, event, key=self._sort_key)
+            else:
+                self._held.append(event)
             if len(self._held) > self._length:
-                self._held = deque(sorted(self._held, key=self._sort_key))
+                self._put_in_order()
                 out.append(StreamEvent(now, self._held.pop().data, EXPIRED))
         self.emit(out)
+
+    def _put_in_order(self) -> None:
+        """Once: what comes later goes to its place, behind its equals."""
+        if not self._is_ordered:
+            self._held = deque(sorted(self._held, key=self._sort_key))
+            self._is_ordered = True
+
+    def restore(self, state: PlainState) -> None:
+        super().restore(state)
+        self._is_ordered = False
