@@ -34,6 +34,8 @@ from lockstep.tls import serving
 
 BODY_MARGIN_BYTES: Final = 1_024
 KEEPALIVE_S: Final = 75.0
+LAST_ANSWERS_S: Final = 3.0
+"""What is still being answered when the door closes has so long: the services have stopped."""
 
 
 class OpenDoorError(LockstepError):
@@ -131,8 +133,9 @@ class Door:
     async def open(self) -> None:
         """Listens; OpenDoorError when the address is taken."""
         self._runner = web.AppRunner(
-            self.application, access_log=None, keepalive_timeout=KEEPALIVE_S, handle_signals=False
-        )
+            self.application, access_log=None, keepalive_timeout=KEEPALIVE_S, handle_signals=False,
+            shutdown_timeout=LAST_ANSWERS_S,
+        )  # fmt: skip
         await self._runner.setup()
         site = web.TCPSite(
             self._runner, self._settings.host, self._settings.port, ssl_context=self._tls
@@ -151,7 +154,8 @@ class Door:
             self._host = outward_address(self._host)
 
     async def close(self) -> None:
-        """Stops listening and ends open connections; idempotent."""
+        """Stops listening and ends open connections, by force those that have no answer within
+        LAST_ANSWERS_S; idempotent."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

@@ -6,7 +6,7 @@ Used by the HTTP door and by the bus's ingress alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -118,7 +118,7 @@ class Acceptor:
         self._node = node
         self._intakes = intakes
         self._lookups = lookups
-        self._readers: dict[tuple[str, str, str], _Readers] = {}
+        self._readers: dict[str, tuple[str, dict[str, _Readers]]] = {}
         self._taken: dict[str, RecentBy] = {}
         self.sources = SourceBook(catalogue)
         self.health = SourceHealth(
@@ -133,6 +133,12 @@ class Acceptor:
             names = [one.name for one in self._catalogue.views]
             raise UnknownNameError(f"no app named '{app}' is deployed" + did_you_mean(app, names))
         return view
+
+    def keep(self, apps: Collection[str]) -> None:
+        """Forgets all other apps: they are not deployed any more."""
+        self.sources.keep(apps)
+        self._readers = {app: one for app, one in self._readers.items() if app in apps}
+        self._taken = {app: one for app, one in self._taken.items() if app in apps}
 
     async def flow(self, app: str) -> FlowTold:
         """How much of each stream this receiver has made durable lately."""
@@ -320,8 +326,11 @@ class Acceptor:
             )
 
     def _readers_of(self, view: AppView, stream: str) -> _Readers:
-        key = (view.name, view.deployment.version, stream)
-        readers = self._readers.get(key)
+        version, known = self._readers.get(view.name, ("", {}))
+        if version != view.deployment.version:
+            known = {}
+            self._readers[view.name] = (view.deployment.version, known)
+        readers = known.get(stream)
         if readers is None:
             schema = view.streams.get(stream)
             if schema is None:
@@ -329,6 +338,5 @@ class Acceptor:
                     f"app '{view.name}' has no stream '{stream}'"
                     + did_you_mean(stream, list(view.streams))
                 )
-            rows = EventReader(schema)
-            readers = self._readers[key] = _Readers(rows, ColumnReader(schema))
+            readers = known[stream] = _Readers(EventReader(schema), ColumnReader(schema))
         return readers

@@ -58,6 +58,7 @@ class Intake:
         self._busy_until_ms = 0
         self._appending = False
         self._is_ending = False
+        self._is_closed = False
 
     def submit(
         self,
@@ -67,13 +68,17 @@ class Intake:
         in_order: bool = True,
         trace: str = "",
     ) -> asyncio.Future[Receipt]:
-        """Queues a submission; the future ends when it is durable, or with a LockstepError.
+        """Queues a submission; the future ends when it is durable, or with a LockstepError: at once
+        where nobody would append it any more.
 
         `in_order`: behind all that were submitted so before it, also when an append has to be
         repeated. Without a key it always is.
         """
         done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_looked_at)
+        if self._is_closed or self._is_ending:
+            done.set_exception(stopping() if self._is_closed else ended())
+            return done
         size = sum(run.size_bytes for run in runs)
         events = sum(run.events for run in runs)
         submission = Submission(runs, key, done, size, events, trace)
@@ -92,7 +97,7 @@ class Intake:
         return not is_waiting and not self._appending and not self._abreast
 
     def end(self) -> None:
-        """Nothing more is submitted: `run` ends behind what waits."""
+        """Takes no more: `run` ends behind what waits."""
         self._is_ending = True
         self._arrived.set()
         self._arrived_abreast.set()
@@ -116,7 +121,7 @@ class Intake:
             except LockstepError as error:
                 _fail(batch, error)
             except asyncio.CancelledError:
-                _fail(batch, _stopping())
+                _fail(batch, stopping())
                 raise
             finally:
                 self._appending = False
@@ -167,13 +172,15 @@ class Intake:
             _fail([submission], error)
 
     def _end_alone(self, submission: Submission, slots: asyncio.Semaphore, _: object) -> None:
-        _fail([submission], _stopping())  # if it was cancelled, begun or not
+        _fail([submission], stopping())  # if it was cancelled, begun or not
         self._abreast -= 1
         slots.release()
 
     def close(self) -> None:
-        """Refuses what still waits."""
-        _fail([*self._waiting, *self._independent], _stopping())
+        """Refuses what still waits, and what comes from now on: `run` may be over already, while
+        the door is open up to the end."""
+        self._is_closed = True
+        _fail([*self._waiting, *self._independent], stopping())
         self._waiting.clear()
         self._independent.clear()
 
@@ -228,5 +235,11 @@ def _fail(batch: Sequence[Submission], error: LockstepError) -> None:
             pending.done.set_exception(error)
 
 
-def _stopping() -> LockstepError:
+def ended() -> LockstepError:
+    """For who sends to an app, or to one of its lives, that is over."""
+    return UnavailableError("the app was undeployed or deployed anew meanwhile", hint="send again")
+
+
+def stopping() -> LockstepError:
+    """For who sends to a receiver that ends."""
     return UnavailableError("this receiver is stopping", hint="send to another one")

@@ -1,21 +1,23 @@
-"""The intakes of all apps: one per input log, begun anew when an app was deployed anew."""
+"""The intakes of all apps: one per input log, begun anew when an app was deployed anew, and ended
+when it is undeployed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
 from lockstep.bus import Bus
 from lockstep.clock import Clock, Randomness
 from lockstep.control import AppView
-from lockstep.events import Position, UnavailableError
+from lockstep.events import Position
 from lockstep.events.codec import Index
 from lockstep.fleet.indexing import KeyIndex
 from lockstep.fleet.units import UnitPlan
 from lockstep.frame import Tasks
 from lockstep.settings import Settings
 from lockstep.telemetry import NO_TRACES, Traces
-from lockstep_services.receiver.intake import Intake
+from lockstep_services.receiver.intake import Intake, ended, stopping
 from lockstep_services.receiver.submissions import IntakeLimits
 
 RECORD_MARGIN_BYTES: Final = 4_096
@@ -27,14 +29,17 @@ class Intakes:
     def __init__(
         self,
         bus: Bus,
+        deployed: Callable[[str], AppView | None],
         tasks: Tasks,
         clock: Clock,
         randomness: Randomness,
         settings: Settings,
         traces: Traces = NO_TRACES,
     ) -> None:
+        """`deployed`: an app as it is now, by name."""
         self._traces = traces
         self._bus = bus
+        self._deployed = deployed
         self._tasks = tasks
         self._clock = clock
         self._randomness = randomness
@@ -46,9 +51,16 @@ class Intakes:
         )
         self._intakes: dict[str, tuple[int, Intake, AppView]] = {}
         self._ending: list[Intake] = []
+        self._is_closed = False
 
     def of(self, view: AppView) -> Intake:
-        """The intake of an app's log. UnavailableError where it has another log by now."""
+        """The intake of an app's log. UnavailableError where the app is gone or has another log by
+        now, or where this receiver ends."""
+        if self._is_closed:
+            raise stopping()
+        now = self._deployed(view.name)
+        if now is None or not now.is_of(view.deployment.life):
+            raise ended()
         deployed_ms = view.deployment.life.deployed_ms
         known = self._intakes.get(view.name)
         if known is not None and known[0] == deployed_ms:
@@ -57,12 +69,7 @@ class Intakes:
                 self._intakes[view.name] = deployed_ms, known[1], view
             return known[1]
         if known is not None:
-            if known[0] > deployed_ms:
-                raise UnavailableError(
-                    f"app '{view.name}' was deployed anew meanwhile", hint="send again"
-                )
-            known[1].end()
-            self._ending = [one for one in self._ending if not one.is_idle] + [known[1]]
+            self._end(known[1])
         # Deployed anew: its log may have been removed meanwhile and has to be opened again.
         open_log = partial(self._bus.input_log, view.log, make=False)
         intake = Intake(
@@ -72,6 +79,16 @@ class Intakes:
         self._intakes[view.name] = (deployed_ms, intake, view)
         self._tasks.supervise(f"intake-{view.name}-{deployed_ms}", intake.run)
         return intake
+
+    def keep(self, apps: Collection[str]) -> None:
+        """Ends those of all other apps: they are not deployed any more."""
+        for app in [one for one in self._intakes if one not in apps]:
+            self._end(self._intakes.pop(app)[1])
+        self._ending = [one for one in self._ending if not one.is_idle]
+
+    def _end(self, intake: Intake) -> None:
+        intake.end()
+        self._ending.append(intake)
 
     def last_position(self, app: str) -> Position:
         """The furthest position this process appended at."""
@@ -84,7 +101,8 @@ class Intakes:
         return all(intake.is_idle for intake in self._all)
 
     def close(self) -> None:
-        """Refuses what still waits."""
+        """Refuses what still waits, and what comes from now on."""
+        self._is_closed = True
         for intake in self._all:
             intake.close()
 

@@ -3,9 +3,9 @@ room for more, from their heartbeats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from lockstep.control import GroupStatus, HeartbeatWatch, group_and_layout
+from lockstep.control import FAILING, GroupStatus, HeartbeatWatch, group_and_layout
 from lockstep.events import Position
 
 
@@ -20,7 +20,7 @@ class LagWatch:
     def lag(self, app: str) -> int:
         """Positions between the input log's end and the furthest replica, of the unit that is the
         furthest behind; 0 when never heard of."""
-        groups = [group for _, group in self._watch.groups(app)]
+        groups = [group for _, group in self._watch.groups(app) if _has_stood(group)]
         position = _position(groups)
         known = self._positions.get(app)
         if not groups and known is None:
@@ -38,9 +38,14 @@ class LagWatch:
         led = [one.generation for _, one in self._watch.groups(app) if one.role == "active"]
         return min(led, default=None)
 
-    def forget(self, app: str) -> None:
-        """The app is gone."""
-        self._positions.pop(app, None)
+    def keep(self, apps: Collection[str]) -> None:
+        """Forgets all other apps: they are not deployed any more."""
+        self._positions = {app: one for app, one in self._positions.items() if app in apps}
+
+
+def _has_stood(group: GroupStatus) -> bool:
+    """False for a replica that fails and has never run: it knows of no position."""
+    return group.role != FAILING or group.log_end > 0
 
 
 def _position(groups: Sequence[GroupStatus]) -> Position:

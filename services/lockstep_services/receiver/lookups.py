@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -182,6 +182,8 @@ class Lookups:
         self._metrics = metrics
         self._open = open_
         self._asking: dict[str, Asking] = {}
+        self._asks: dict[str, set[str]] = {}
+        """By app: the databases that it has asked, by what they are connected to."""
         self._caches: dict[str, tuple[str, dict[Lookup, _Cache]]] = {}
         """By app: of one version, the one that was asked for last."""
         self._turns: dict[str, asyncio.Lock] = {}
@@ -200,6 +202,16 @@ class Lookups:
             await self._run(view, asked[run.stream], run) if run.stream in asked else run
             for run in runs
         ]
+
+    async def keep(self, apps: Collection[str]) -> None:
+        """Forgets all other apps: they are not deployed any more. Gives the connections back that
+        these alone have used."""
+        self._turns = {app: one for app, one in self._turns.items() if app in apps}
+        self._caches = {app: one for app, one in self._caches.items() if app in apps}
+        self._asks = {app: one for app, one in self._asks.items() if app in apps}
+        used = set().union(*self._asks.values())
+        for dsn in [one for one in self._asking if one not in used]:
+            await self._asking.pop(dsn).close()
 
     async def close(self) -> None:
         """Gives all connections back."""
@@ -227,6 +239,7 @@ class Lookups:
         version = view.deployment.version
         if self._caches.get(view.name, ("", {}))[0] != version:
             self._caches[view.name] = version, {}
+            self._asks.pop(view.name, None)
         cache = self._caches[view.name][1].setdefault(lookup, _Cache(table))
         now_ms = self._clock.monotonic_ms()
         known: dict[Row, Rows] = {}
@@ -253,6 +266,7 @@ class Lookups:
         asking = self._asking.get(datasource.dsn)
         if asking is None:
             asking = self._asking[datasource.dsn] = self._open(datasource)
+        self._asks.setdefault(app, set()).add(datasource.dsn)
         attributes = [one.name for one in lookup.table.definition.attributes]
         columns = dict(lookup.table.columns)
         equal = [columns[name] for name, _ in lookup.equal]

@@ -66,8 +66,9 @@ class Receiver:
             max_retry=settings.coordinator.heartbeat_max_retry,
         )  # fmt: skip
         self._intakes = Intakes(
-            bus, context.tasks, context.clock, context.randomness, settings, context.traces
-        )
+            bus, self._catalogue.get, context.tasks, context.clock, context.randomness, settings,
+            context.traces,
+        )  # fmt: skip
         known = read_datasources(settings.datasources.file)
         default_dsn = settings.store.postgres_dsn.get_secret_value()
 
@@ -88,7 +89,7 @@ class Receiver:
         health = self._acceptor.health
         self._beating = Beating(context, connectors=health.told)
         check_sources_host(settings.receiver.sources_host, settings.server)
-        processors = LagWatch(self._watch, self._intakes.last_position)
+        self._lags = processors = LagWatch(self._watch, self._intakes.last_position)
         gate = Gate(settings.receiver, processors, context.metrics)
         take = Transfer(self._acceptor, context.log)
         self._ingress = IngressReader(bus, take, gate, context.clock)
@@ -151,6 +152,7 @@ class Receiver:
         await self._catalogue.refresh()
         tasks = self._context.tasks
         self._catalogue.start(tasks)
+        tasks.supervise("undeployed", partial(self._catalogue.follow, self._keep_deployed))
         tasks.supervise("heartbeats", self._watch.run)
         tasks.supervise("heartbeat", self._beating.run)
         tasks.supervise("ingress", self._ingress.run)
@@ -168,6 +170,14 @@ class Receiver:
         tasks.supervise("grpc", self._grpc.run)
         await self._copies.follow_catalogue()
         tasks.supervise("copies", self._copies.run)
+
+    async def _keep_deployed(self) -> None:
+        """What is kept of an app goes with it."""
+        apps = {view.name for view in self._catalogue.views}
+        self._intakes.keep(apps)
+        self._acceptor.keep(apps)
+        self._lags.keep(apps)
+        await self._lookups.keep(apps)
 
     async def _flow(self, app: str) -> FlowTold:
         """What came in, and what is in the way."""

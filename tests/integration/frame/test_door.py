@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
@@ -11,6 +12,7 @@ from aiohttp import web
 
 from lockstep.clock import SystemClock
 from lockstep.events import InvalidEventError, LockstepError, UnavailableError
+from lockstep.frame import web as frame_web
 from lockstep.frame.health import Readiness
 from lockstep.frame.problems import Problem
 from lockstep.frame.web import Door, OpenDoorError, check_host, check_sources_host
@@ -143,6 +145,31 @@ async def test_pages_of_other_sites_cannot_use_an_open_door() -> None:
         own = {"Origin": url}
         async with session.post(f"{url}/hello", headers=own) as response:
             assert response.status == 200
+
+
+async def test_a_request_that_nobody_answers_does_not_hold_the_end_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The door closes a moment later: its client hears that the connection is gone."""
+    monkeypatch.setattr(frame_web, "LAST_ANSWERS_S", 0.01)
+    door = Door(
+        server_settings(), Readiness(), Metrics(), SystemClock(), get_logger(),
+        max_body_bytes=1_000, needs=NEEDS,
+    )  # fmt: skip
+    is_there = asyncio.Event()
+
+    async def hangs(_: web.Request) -> web.Response:
+        is_there.set()
+        return await asyncio.Future()
+
+    door.application.router.add_post("/hello", hangs)
+    await door.open()
+    async with asyncio.timeout(30), aiohttp.ClientSession() as session:
+        asked = asyncio.ensure_future(session.post(f"{door.url}/hello"))
+        await is_there.wait()
+        await door.close()
+        with pytest.raises(aiohttp.ServerDisconnectedError):
+            await asked
 
 
 def test_an_open_host_needs_a_token_or_permission() -> None:

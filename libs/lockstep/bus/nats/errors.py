@@ -28,8 +28,24 @@ class NotConnectedError(UnavailableError):
     """There is no connection at this moment; it is being restored."""
 
 
+class NoAnswerError(UnavailableError):
+    """Something was asked, and nothing has come in time."""
+
+
 class NobodyAnswersError(UnavailableError):
     """The server knows of nobody who takes such requests."""
+
+
+class TakesNothingError(UnavailableError):
+    """The server is there and knows the stream, but does not answer to records for it. So it is
+    after it could not write one: it takes no more, until it is started again."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(
+            "the bus takes no records for this log",
+            where=log,
+            hint="look at the bus server's log and its disk; once there is room, restart it",
+        )
 
 
 class ApiError(LockstepError):
@@ -47,7 +63,9 @@ def translated(where: str) -> Iterator[None]:
     """Raises what NATS raises within the block as UnavailableError."""
     try:
         yield
-    except (TimeoutError, nats.errors.Error, OSError) as error:
+    except TimeoutError as error:
+        raise NoAnswerError("the bus has not answered in time", where=where) from error
+    except (nats.errors.Error, OSError) as error:
         text = str(error) or type(error).__name__
         raise UnavailableError(f"the bus cannot be reached: {text}", where=where) from error
 

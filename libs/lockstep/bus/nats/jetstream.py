@@ -170,13 +170,17 @@ class JetStream:
 
     async def is_gone(self, name: str) -> bool:
         """There is certainly no stream of that name; False also when nobody says so at once."""
+        return await self.is_there(name) is False
+
+    async def is_there(self, name: str) -> bool | None:
+        """Whether there is a stream of that name; None when nobody says so at once."""
         try:
             await self.call(f"STREAM.INFO.{name}")
         except ApiError as error:
-            return error.code in NOT_THERE
+            return False if error.code in NOT_THERE else None
         except UnavailableError:
-            pass  # perhaps it is there
-        return False
+            return None
+        return True
 
     async def state(self, name: str) -> dict[str, Any]:
         """The stream's state: messages, bytes, first_seq, last_seq. LogGoneError."""

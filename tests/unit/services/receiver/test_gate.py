@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from lockstep.control import GroupStatus
+from lockstep.control import FAILING, GroupStatus
 from lockstep.frame.problems import Problem
 from lockstep.settings import load_settings
 from lockstep.telemetry import Metrics
@@ -99,3 +99,25 @@ def test_a_body_that_turns_out_larger_than_it_said_is_counted_as_it_comes() -> N
         assert "500 bytes" in refusal(door)
     with door.passing("App", 1), door.passing("App", 99):
         pass
+
+
+def test_of_an_app_that_is_gone_no_position_is_remembered() -> None:
+    """One of its name that comes later is not behind by what that one had."""
+    told = Told((STATUS,))
+    watch = LagWatch(told, lambda app: 0)  # type: ignore[arg-type]
+    assert watch.lag("App") == 2
+    told.statuses = ()
+    watch.keep(["App"])
+    assert list(watch._positions) == ["App"]
+    watch.keep([])
+    assert not watch._positions
+
+
+def test_a_replica_that_fails_and_never_ran_is_not_behind() -> None:
+    """It knows of no position: with both services started again, all of the log would seem lag."""
+    never = msgspec.structs.replace(STATUS, role=FAILING, position=0, log_end=0)
+    watch = LagWatch(Told((never,)), lambda app: 20_000)  # type: ignore[arg-type]
+    assert watch.lag("App") == 0
+    stood = msgspec.structs.replace(STATUS, role=FAILING, position=5, log_end=7)
+    watch = LagWatch(Told((never, stood)), lambda app: 7)  # type: ignore[arg-type]
+    assert watch.lag("App") == 2

@@ -1,10 +1,10 @@
-"""Intakes of apps: one that is deployed anew has one of its own, and the one before ends."""
+"""Intakes of apps: one that is deployed anew has one of its own, and the one before ends, as does
+that of an app that is undeployed."""
 
 from __future__ import annotations
 
 import pytest
 
-from lockstep.bus import LogName
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemRandomness, VirtualClock
 from lockstep.control import AppView
@@ -30,24 +30,78 @@ def view_of(deployed_ms: int) -> AppView:
     return AppView(Deployment("A", TEXT, "1", Life(deployed_ms, 1), 1, 0), PLAN)
 
 
+class Receiver:
+    """The intakes of a receiver, and what is deployed."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.tasks = Tasks(self.clock, get_logger())
+        self.bus = MemoryBus(MemoryCarrier(self.clock))
+        self.deployed: dict[str, AppView] = {}
+        self.intakes = Intakes(
+            self.bus, self.deployed.get, self.tasks, self.clock, SystemRandomness(),
+            load_settings({}),
+        )  # fmt: skip
+
+    async def deploy(self, deployed_ms: int) -> AppView:
+        """The app at that time, instead of the one before."""
+        view = self.deployed["A"] = view_of(deployed_ms)
+        await self.bus.input_log(view.log)
+        return view
+
+
 async def test_an_app_that_is_deployed_anew_has_another_intake() -> None:
     """What waited in the one before becomes durable. Who still means that app is told to come
     again, and disturbs nobody."""
-    clock = VirtualClock()
-    tasks = Tasks(clock, get_logger())
-    bus = MemoryBus(MemoryCarrier(clock))
-    await bus.input_log(LogName("A"))
-    intakes = Intakes(bus, tasks, clock, SystemRandomness(), load_settings({}))
-    first = intakes.of(view_of(1))
+    receiver = Receiver()
+    intakes = receiver.intakes
+    first = intakes.of(await receiver.deploy(1))
     waits = first.submit([RUN], None)
-    second = intakes.of(view_of(2))
+    second = intakes.of(await receiver.deploy(2))
     assert [intakes.is_idle] == [False]
     with pytest.raises(UnavailableError, match="deployed anew"):
         intakes.of(view_of(1))
+    with pytest.raises(UnavailableError, match="deployed anew"):
+        await first.submit([RUN], None)
     assert intakes.of(view_of(2)) is second
     assert (await waits).duplicate is False
     assert (await second.submit([RUN], "key", in_order=False)).duplicate is False
-    await clock.advance_ms(1)
-    assert tasks.names == {"intake-A-2"}
+    await receiver.clock.advance_ms(1)
+    assert receiver.tasks.names == {"intake-A-2"}
     assert intakes.is_idle
-    await tasks.stop_all()
+    await receiver.tasks.stop_all()
+
+
+async def test_an_app_that_is_undeployed_keeps_no_intake() -> None:
+    """What waited becomes durable. Who still means that app is told to come again, and does not
+    bring it back."""
+    receiver = Receiver()
+    view = await receiver.deploy(1)
+    waits = receiver.intakes.of(view).submit([RUN], None)
+    receiver.deployed.clear()
+    receiver.intakes.keep(receiver.deployed)
+    with pytest.raises(UnavailableError, match="undeployed"):
+        receiver.intakes.of(view)
+    assert not receiver.intakes.is_idle
+    assert (await waits).duplicate is False
+    await receiver.clock.advance_ms(1)
+    assert not receiver.tasks.names
+    assert receiver.intakes.last_position("A") == 0
+    receiver.intakes.keep(receiver.deployed)
+    assert not receiver.intakes._ending
+
+
+async def test_a_receiver_that_ends_takes_nothing_more() -> None:
+    """Neither for an app that it took events for, nor for one that nobody has sent to yet: the
+    tasks that would append them have ended."""
+    receiver = Receiver()
+    view = await receiver.deploy(1)
+    first = receiver.intakes.of(view)
+    await receiver.tasks.stop_all()
+    receiver.intakes.close()
+    with pytest.raises(UnavailableError, match="stopping"):
+        await first.submit([RUN], None)
+    for asked in (view, await receiver.deploy(2)):
+        with pytest.raises(UnavailableError, match="stopping"):
+            receiver.intakes.of(asked)
+    assert not receiver.tasks.names

@@ -1,4 +1,5 @@
-"""Tables that are looked up: what was answered lately is not asked for again."""
+"""Tables that are looked up: what was answered lately is not asked for again, and nothing is kept
+for apps that are gone."""
 
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ class Asked:
 
     def __init__(self) -> None:
         self.keys: list[Any] = []
+        self.is_closed = False
 
     async def rows(
         self, shape: TableShape, equal: Sequence[str], keys: Sequence[tuple[Any, ...]]
@@ -42,7 +44,8 @@ class Asked:
         return [(key[0], 0) for key in keys]
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Gives its connections back."""
+        self.is_closed = True
 
 
 async def test_answers_are_kept_for_one_version_of_an_app() -> None:
@@ -59,3 +62,30 @@ async def test_answers_are_kept_for_one_version_of_an_app() -> None:
     for version, value in (("1", 5), ("1", 5), ("1", 6), ("2", 5), ("2", 5), ("1", 5)):
         await send(version, value)
     assert asked.keys == [5, 6, 5, 5]
+
+
+async def test_what_is_kept_of_an_app_goes_with_it() -> None:
+    """Its answers, and the connections to databases that no other app has asked."""
+    opened = {"own": Asked(), "shared": Asked()}
+    asks = {"A": "own", "B": "own", "C": "shared"}
+
+    def datasource_of(app: str, *_: Any) -> Any:
+        return SimpleNamespace(dsn=asks[app])
+
+    lookups = Lookups(VirtualClock(), datasource_of, Metrics(), lambda one: opened[one.dsn])
+
+    async def send(app: str) -> None:
+        view = AppView(Deployment(app, TEXT, "1", Life(0, 1), 1, 0), PLAN)
+        async with lookups.turn(app):
+            await lookups.answered(view, [Run(SCHEMA, [(RawEvent((5,), None),)], 10)])
+
+    for app in asks:
+        await send(app)
+    asks["B"] = "shared"
+    await lookups.keep(["B", "C"])
+    assert [sorted(one) for one in (lookups._caches, lookups._turns)] == [["B", "C"]] * 2
+    assert [one.is_closed for one in opened.values()] == [False, False]
+    await lookups.keep(["C"])
+    assert [one.is_closed for one in opened.values()] == [True, False]
+    await send("B")
+    assert opened["shared"].keys == [5, 5]
