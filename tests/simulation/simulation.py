@@ -25,6 +25,9 @@ SETTLE_EVERY_MS: Final = 500
 SETTLE_LIMIT_MS: Final = 30_000
 LET_GO_MS: Final = 5_000
 SILENCE_MS: Final = 5_000
+COLLECTIONS_MAX: Final = 4
+"""What ends as it is thrown away holds on to more until the next collection; what is left at the
+last would stay for good, out of sight of those of later seeds."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,9 @@ def _throw_away(loop: VirtualLoop) -> None:
             loop._graveyard.clear()
             loop.close()
             forget_doors()
-            gc.collect()
+            for _ in range(COLLECTIONS_MAX):
+                if not gc.collect():
+                    break
     finally:
         sys.unraisablehook = hook
 
