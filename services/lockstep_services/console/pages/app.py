@@ -14,6 +14,7 @@ from nicegui import ui
 from lockstep.cli.progress import past_said
 from lockstep.clock import SystemClock
 from lockstep.control import (
+    FAILING,
     PAST_DONE,
     PAST_FAILED,
     PAST_FOLDING,
@@ -59,9 +60,11 @@ class Trail:
 
 
 def role_of(replica: Status) -> Cell:
-    """Leads, stands by ready, or not yet."""
+    """Leads, stands by ready, or not yet; or fails."""
     if replica["role"] == "active":
         return Cell("leads", chip="good")
+    if replica["role"] == FAILING:
+        return Cell("fails", chip="bad")
     return Cell("ready", chip="calm") if replica["ready"] else Cell("catching up", chip="warn")
 
 
