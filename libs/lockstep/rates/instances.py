@@ -30,7 +30,8 @@ class Instances(ByNumber):
     def hold(self, rows: Block, realms: Index) -> None:
         """These rows wait, and no others."""
         arranged = np.argsort(realms, kind="stable")
-        self._held, self._realms = rows.take(arranged), realms[arranged]
+        (self._held,) = self.keys.forget(rows.take(arranged))
+        self._realms = realms[arranged]
 
     def with_held(self, rows: Limited) -> tuple[Block, Index]:
         """(what waits and then the rows of a slice, the instance of each)."""
@@ -65,7 +66,8 @@ class AllOfInstances(Instances):
         gone = np.zeros(len(whole), np.bool_)
         gone[index] = True
         left = by_realm[~gone]
-        self._held, self._realms = whole.take(left), sorted_realms[~gone]
+        (self._held,) = self.keys.forget(whole.take(left))
+        self._realms = sorted_realms[~gone]
         order, now = rows.chunks.order.take(emits), rows.chunks.now[emits]
         return whole.take(by_realm[index]).output(starts, order, now, owner)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from lockstep.columns.keys import Ids, KeySpace, encoded
 from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.events import AttributeType
+
+FORGET_MIN: Final = 4096
+"""Names that come on top of twice those in use before the others are forgotten."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +133,18 @@ class Keys:
             self._groups_of.setdefault(pairs[group][0], []).append(group)
         self._known = len(self)
         return self._groups_of.get(realm, [])
+
+    def forget(self, *held: Block) -> tuple[Block, ...]:
+        """Where many keys were given out since, forgets those that no held row has. Gives the rows
+        with the numbers that their groups have from now on."""
+        if len(self) <= 2 * sum(map(len, held)) + FORGET_MIN:
+            return held
+        live = np.zeros(len(self), np.bool_)
+        for rows in held:
+            live[rows.groups] = True
+        moved = self.space.compact(live)
+        self._groups_of, self._known = {}, 0
+        return tuple(replace(rows, groups=moved[rows.groups]) for rows in held)
 
     # --- as the reference's limiters keep rows ---------------------------------------------------
 

@@ -11,7 +11,8 @@ from lockstep.columns.column import Index
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
 from lockstep.rates.contract import Rated
-from lockstep.rates.rows import Keys, Limited, last_by_group, nothing
+from lockstep.rates.rows import Keys, Limited, last_by_group
+from lockstep.rates.waiting import Waiting
 
 
 class ByNumber:
@@ -37,25 +38,28 @@ class AllByNumber(ByNumber):
 
     def __init__(self, rated: Rated, every: int) -> None:
         super().__init__(rated, every)
-        self._held = nothing(rated.types)
+        self._held = Waiting(rated.types, self.keys)
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        whole = rows.block.behind(self._held)
         ends = len(self._held) + np.cumsum(rows.lengths)
         until = ends // self.every * self.every
-        emits = np.flatnonzero(np.diff(until, prepend=0))
         left = int(until[-1]) if len(until) else 0
-        self._held = whole.take(np.arange(left, len(whole), dtype=np.int64))
+        if not left:
+            self._held.add(rows.block)
+            return Output.nothing(self.rated.types)
+        whole = rows.block.behind(self._held.joined())
+        emits = np.flatnonzero(np.diff(until, prepend=0))
+        self._held.replace(whole.take(np.arange(left, len(whole), dtype=np.int64)))
         out = whole.take(np.arange(left, dtype=np.int64))
         starts = np.append(0, until[emits]).astype(np.int64)
         order, now = rows.chunks.order.take(emits), rows.chunks.now[emits]
         return out.output(starts, order, now)
 
     def store(self, realm: int) -> Any:
-        return self.keys.saved(self._held)
+        return self.keys.saved(self._held.joined())
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        self._held = self.keys.loaded(state, self.rated.types)
+        self._held.replace(self.keys.loaded(state, self.rated.types))
 
 
 class FirstByNumber(ByNumber):
@@ -99,28 +103,32 @@ class LastByNumber(ByNumber):
     def __init__(self, rated: Rated, every: int) -> None:
         super().__init__(rated, every)
         self._count = 0
-        self._held = nothing(rated.types)
+        self._held = Waiting(rated.types, self.keys, lasts=True)
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        whole = rows.block.behind(self._held)
+        count = self._count + len(rows.block)
+        if count < self.every:
+            self._count = count
+            self._held.add(rows.block)
+            return Output.nothing(self.rated.types)
+        whole = rows.block.behind(self._held.joined())
         counted = self._count + np.arange(len(rows.block), dtype=np.int64)
         span = np.append(np.zeros(len(self._held), np.int64), counted // self.every)
         index, spans = last_by_group(span, whole.groups)
-        count = self._count + len(rows.block)
         complete = count // self.every
         # A span ends with its Nth row, in whose chunk it leaves.
         ending = rows.chunks.chunk_of[np.arange(1, complete + 1) * self.every - 1 - self._count]
         leaves = spans < complete
         chunk, lengths = np.unique(ending[spans[leaves]], return_counts=True)
-        self._held = whole.take(index[~leaves])
+        self._held.replace(whole.take(index[~leaves]))
         self._count = count % self.every
         starts = np.append(0, np.cumsum(lengths)).astype(np.int64)
         order, now = rows.chunks.order.take(chunk), rows.chunks.now[chunk]
         return whole.take(index[leaves]).output(starts, order, now)
 
     def store(self, realm: int) -> Any:
-        return (self._count, self.keys.saved(self._held))
+        return (self._count, self.keys.saved(self._held.joined()))
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         self._count, rows = state
-        self._held = self.keys.loaded(rows, self.rated.types)
+        self._held.replace(self.keys.loaded(rows, self.rated.types))

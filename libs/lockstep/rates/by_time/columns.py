@@ -16,7 +16,8 @@ from lockstep.columns.order import Order
 from lockstep.columns.output import Output
 from lockstep.rates.by_time import kernel as limiting
 from lockstep.rates.contract import Rated
-from lockstep.rates.rows import Block, Keys, Limited, last_by_group, nothing
+from lockstep.rates.rows import Block, Keys, Limited, last_by_group
+from lockstep.rates.waiting import Waiting
 
 
 class Periods:
@@ -72,12 +73,14 @@ class Periodic:
 
     goes_by_wall = True
     carried = 0
+    lasts = False
+    """See Waiting."""
 
     def __init__(self, rated: Rated, every: int) -> None:
         self.rated = rated
         self.keys = Keys()
         self.periods = Periods(every)
-        self.held = nothing(rated.types)
+        self._held = Waiting(rated.types, self.keys, lasts=self.lasts)
 
     def start(self, clock_ms: int) -> None:
         self.periods.start(clock_ms)
@@ -90,25 +93,27 @@ class Periodic:
         return np.arange(len(rows), dtype=np.int64), period
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        own = self.periods.before(rows.chunks.order, self.rated.place, moves)
-        whole = rows.block.behind(self.held)
-        held = np.zeros(len(self.held), np.int64)
-        index, period = self.chosen(np.append(held, rows.chunks.per_event(own)), whole)
         fired = self.periods.passes(moves)
+        if not fired:
+            self._held.add(rows.block)
+            return Output.nothing(self.rated.types)
+        own = self.periods.before(rows.chunks.order, self.rated.place, moves)
+        whole = rows.block.behind(self._held.joined())
+        held = np.zeros(len(self._held), np.int64)
+        index, period = self.chosen(np.append(held, rows.chunks.per_event(own)), whole)
         leaves = period < fired
         numbers, lengths = np.unique(period[leaves], return_counts=True)
         order, now = self.periods.firings(numbers, self.rated.place, moves)
         starts = np.append(0, np.cumsum(lengths)).astype(np.int64)
-        self.held = whole.take(index[~leaves])
+        self._held.replace(whole.take(index[~leaves]))
         self.periods.go_on(fired)
-        out = whole.take(index[leaves])
-        return out.output(starts, order, now)
+        return whole.take(index[leaves]).output(starts, order, now)
 
     def store(self, realm: int) -> Any:
-        return self.keys.saved(self.held)
+        return self.keys.saved(self._held.joined())
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
-        self.held = self.keys.loaded(state, self.rated.types)
+        self._held.replace(self.keys.loaded(state, self.rated.types))
         self.periods.next_ms = due_ms
 
 
@@ -118,6 +123,8 @@ class AllByTime(Periodic):
 
 class LastByTime(Periodic):
     """The last row of a period, by group."""
+
+    lasts = True
 
     def chosen(self, period: Index, rows: Block) -> tuple[Index, Index]:
         return last_by_group(period, rows.groups)

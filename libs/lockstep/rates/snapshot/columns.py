@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from lockstep.columns.output import Output
 from lockstep.events import AttributeType
 from lockstep.rates.by_time.columns import Periods
 from lockstep.rates.contract import Rated
-from lockstep.rates.rows import Block, Keys, Limited, last_by_group, nothing
+from lockstep.rates.rows import FORGET_MIN, Block, Keys, Limited, last_by_group, nothing
+from lockstep.rates.waiting import Waiting
 
 NEVER = np.iinfo(np.int64).max
-_FORGET_MIN = 4096
+NEW_SHARE: Final = 8
+"""While no firing passes, new rows wait until they are more than this part of the rows held."""
 
 
 class Repeating:
@@ -36,6 +38,7 @@ class Repeating:
         self.rated = rated
         self.keys = Keys()
         self.held = nothing(types)
+        self._new = Waiting(types)
         self._types = types
         self._periods = Periods(every)
 
@@ -47,19 +50,36 @@ class Repeating:
 
     def run(self, rows: Limited, moves: Moves) -> Output:
         fired = self._periods.passes(moves)
+        if not fired and NEW_SHARE * (len(self._new) + len(rows.block)) <= len(self.held):
+            self._new.add(rows.block)
+            return Output.nothing(self.rated.types)
         before = self._periods.before(rows.chunks.order, self.rated.place, moves)
-        own = rows.chunks.per_event(before)
-        whole = rows.block.behind(self.held)
-        since = np.append(np.zeros(len(self.held), np.int64), own)
-        index, until = self.spells(whole, since, len(self.held))
-        which, firing = _repeated(since[index], np.minimum(until, fired))
-        out, firing = self.shown(rows.block, own, whole.take(index[which]), firing)
-        self.held = whole.take(index[until == NEVER])
+        out, firing = self._fold(rows.block, rows.chunks.per_event(before), fired)
         numbers, lengths = np.unique(firing, return_counts=True)
         order, now = self._periods.firings(numbers, self.rated.place, moves)
         self._periods.go_on(fired)
         starts = np.append(0, np.cumsum(lengths)).astype(np.int64)
         return out.output(starts, order, now)
+
+    def _fold(self, rows: Block, before: Index, fired: int) -> tuple[Block, Index]:
+        """(what is shown of what is held, of the new rows, and of these, which came in front of the
+        firings `before`; the firing of each)."""
+        new = rows.behind(self._new.joined())
+        own = np.append(np.zeros(len(self._new), np.int64), before)
+        self._new.replace(nothing(self._types))
+        whole = new.behind(self.held)
+        since = np.append(np.zeros(len(self.held), np.int64), own)
+        index, until = self.spells(whole, since, len(self.held))
+        which, firing = _repeated(since[index], np.minimum(until, fired))
+        out, firing = self.shown(new, own, whole.take(index[which]), firing)
+        self.held = whole.take(index[until == NEVER])
+        self.forget()
+        return out, firing
+
+    def settle(self) -> None:
+        """What is held is all that there is."""
+        if len(self._new):
+            self._fold(nothing(self._types), np.zeros(0, np.int64), 0)
 
     def spells(self, whole: Block, since: Index, held: int) -> tuple[Index, Index]:
         """(the rows that are shown, in order; the firing that does not show each of them any more).
@@ -71,7 +91,12 @@ class Repeating:
         front of the firings `own`."""
         return rows, firing
 
+    def forget(self) -> None:
+        """Forgets what no row has any more that is held."""
+        (self.held,) = self.keys.forget(self.held)
+
     def store(self, realm: int) -> Any:
+        self.settle()
         return self.keys.saved(self.held)
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
@@ -132,7 +157,7 @@ class WindowContent(Repeating):
         until[enters] = since[leaves]
         index = np.flatnonzero(whole.kinds == CURRENT)
         self._held_like = like[index[until[index] == NEVER]]
-        if len(self._likenesses) > 2 * len(self._held_like) + _FORGET_MIN:
+        if len(self._likenesses) > 2 * len(self._held_like) + FORGET_MIN:
             live = np.zeros(len(self._likenesses), np.bool_)
             live[self._held_like] = True
             self._held_like = self._likenesses.compact(live)[self._held_like]
@@ -162,20 +187,35 @@ class WindowContent(Repeating):
         """Those of the rows inside that are shown."""
         return rows, firing
 
+    def forget(self) -> None:
+        inside = np.zeros(len(self.keys), np.bool_)
+        inside[self.held.groups] = True
+        self._latest = self._latest.take(np.flatnonzero(inside[self._latest.groups]))
+        known = len(self.keys)
+        self.held, self._latest = self.keys.forget(self.held, self._latest)
+        if len(self.keys) < known:
+            # The names of likenesses have the numbers of groups in them.
+            self._likenesses = KeySpace()
+            self._held_like = self._likeness(self.held)
+
     def store(self, realm: int) -> Any:
+        self.settle()
         width = len(self.rated.types)
         saved = self.keys.saved(replace(self.held, columns=self.held.columns[:width]))
         likes = self.keys.saved(replace(self.held, columns=self.held.columns[width:]))
         inside = [(like[1], row) for like, row in zip(likes, saved, strict=True)]
-        latest = [(key, data) for _, data, _, key in self.keys.saved(self._latest)]
-        return (inside, latest)
+        data_of = {key: data for _, data, _, key in self.keys.saved(self._latest)}
+        groups = dict.fromkeys(row[3] for row in saved)
+        return (inside, [(key, data_of[key]) for key in groups])
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         inside, latest = state
         rows = [(row[0], (*row[1], *like), row[2], row[3]) for like, row in inside]
         super().load(realm, rows, due_ms)
         self._held_like = self._likeness(self.held)
-        values = [(0, data, CURRENT, key) for key, data in latest]
+        # Earlier revisions kept the values of groups that had left, too.
+        groups = {row[3] for row in rows}
+        values = [(0, data, CURRENT, key) for key, data in latest if key in groups]
         self._latest = self.keys.loaded(values, self.rated.types)
 
 

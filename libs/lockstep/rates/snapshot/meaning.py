@@ -4,6 +4,7 @@ clock.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,6 +78,7 @@ class WindowContent(PeriodicRate):
         self._aggregated = aggregated
         self._inside: list[tuple[Any, Row]] = []
         self._latest: dict[Any, tuple[Any, ...]] = {}
+        self._counts: Counter[Any] = Counter()
 
     def process(self, chunk: list[Row]) -> None:
         """Current rows enter, expired ones take their likeness out."""
@@ -88,12 +90,18 @@ class WindowContent(PeriodicRate):
                 self._remove(identity, row.key)
             else:
                 self._inside.append((identity, row))
+                self._counts[row.key] += 1
 
     def _remove(self, identity: Any, key: Any) -> None:
+        """Takes the oldest likeness out; a group without rows inside is forgotten."""
         for index, (held, row) in enumerate(self._inside):
             if row.key == key and held == identity:
                 del self._inside[index]
-                return
+                self._counts[key] -= 1
+                break
+        if not self._counts[key]:
+            self._counts.pop(key, None)
+            self._latest.pop(key, None)
 
     def tick(self) -> None:
         """Emits the content."""
@@ -114,14 +122,21 @@ class WindowContent(PeriodicRate):
         return Row(row.timestamp_ms, data, CURRENT, row.key, None)
 
     def snapshot(self) -> PlainState:
-        """The rows inside with their identities, and the latest values by group."""
+        """The rows inside with their identities, and the latest values by group, groups in order
+        of their oldest row inside."""
         inside = [(identity, saved(row)) for identity, row in self._inside]
-        return (inside, list(self._latest.items()))
+        return (inside, [(key, self._latest[key]) for key in self._groups()])
 
     def restore(self, state: PlainState) -> None:
         inside, latest = state
         self._inside = [(java.key(identity), loaded(row)) for identity, row in inside]
-        self._latest = dict(latest)
+        self._counts = Counter(row.key for _, row in self._inside)
+        # Earlier revisions kept the values of groups that had left, too.
+        self._latest = {key: data for key, data in latest if key in self._counts}
+
+    def _groups(self) -> dict[Any, Row]:
+        """The newest row of each group inside, groups in order of their oldest."""
+        return {row.key: row for _, row in self._inside}
 
 
 class GroupsInWindow(WindowContent):
@@ -129,4 +144,4 @@ class GroupsInWindow(WindowContent):
 
     def rows(self) -> list[Row]:
         """Groups in order of their oldest event inside."""
-        return list({row.key: row for _, row in self._inside}.values())
+        return list(self._groups().values())
