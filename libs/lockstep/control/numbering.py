@@ -100,9 +100,12 @@ class _Stream:
 
     def go_on(self, written: Sequence[NumberedSink], *, refuses: bool) -> None:
         """Gives each its number."""
-        for known in (self._present, self._past):
-            for is_whole in (True, False):
-                self._match(written, known, is_whole=is_whole)
+        self._match(written, self._present, is_whole=True)
+        if refuses:
+            self._refuse_unclear_places(written)
+        self._match(written, self._present, is_whole=False)
+        for is_whole in (True, False):
+            self._match(written, self._past, is_whole=is_whole)
         for kind in dict.fromkeys(one.type for one in written):
             self._match_in_order(written, kind, refuses=refuses)
         unused = max((one.number for one in self._before), default=-1) + 1
@@ -132,23 +135,42 @@ class _Stream:
                     self._take(at, each.number)
                     break
 
+    def _refuse_unclear_places(self, written: Sequence[NumberedSink]) -> None:
+        """Several sinks of one place are told by all that they say. Where that has changed and some
+        are gone, one would go on from the cursor of another."""
+        places = [(one.type, one.place) for at, one in enumerate(written) if at not in self._found]
+        for place in dict.fromkeys(places):
+            left = [one for one in self._free if (one.type, one.place) == place]
+            if len(left) > (count := places.count(place)):
+                raise _unclear(
+                    left,
+                    f"are taken out or deliver elsewhere now, and {count} may say something else",
+                    "take sinks out in one deployment, change others in another",
+                )  # fmt: skip
+
     def _match_in_order(self, written: Sequence[NumberedSink], kind: str, *, refuses: bool) -> None:
         """What is left of a type delivers elsewhere now."""
         left = [one for one in self._free if one.type == kind]
         new = [at for at, one in enumerate(written) if one.type == kind and at not in self._found]
         if refuses and len(left) > len(new) > 0:
-            raise UnclearSinksError(
-                f"of the {len(left)} sinks {', '.join(one.name for one in left)} some are taken"
-                f" out, and {len(new)} may deliver elsewhere now: which is not clear",
-                where=written[new[0]].stream,
-                hint="take sinks out in one deployment, change where others deliver in another",
-            )
+            raise _unclear(
+                left, f"are taken out, and {len(new)} may deliver elsewhere now",
+                "take sinks out in one deployment, change where others deliver in another",
+            )  # fmt: skip
         for at, one in zip(new, left, strict=False):
             self._take(at, one.number)
 
     def _take(self, at: int, number: int) -> None:
         self._found[at] = number
         self._free = [one for one in self._free if one.number != number]
+
+
+def _unclear(left: Sequence[NumberedSink], what: str, hint: str) -> UnclearSinksError:
+    names = ", ".join(one.name for one in left)
+    return UnclearSinksError(
+        f"of the {len(left)} sinks {names} some {what}: which is not clear",
+        where=left[0].stream, hint=hint,
+    )  # fmt: skip
 
 
 def _in_order(plan: AppPlan) -> Iterator[NumberedSink]:

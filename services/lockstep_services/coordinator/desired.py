@@ -347,7 +347,7 @@ class DesiredState:
             settings=wish.settings,
             origin=origin,
             parallel=wish.parallel_after(before),
-            sinks=await self.sinks.numbers(kept, wish.text),
+            sinks=await self.sinks.numbers(kept, wish.text, is_there=there is not None),
         )
         deployment = await self.layouts.laid_out(plan, deployment, before)
         if deployment.layout:

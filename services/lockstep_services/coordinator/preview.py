@@ -33,7 +33,8 @@ async def preview(
     parallel: int | None = None,
     sinks: Iterable[SinkStatus] = (),
 ) -> Preview:
-    """SiddhiQLError for a text that is no valid app or cannot be cut so, UnclearSinksError.
+    """SiddhiQLError for a text that is no valid app or cannot be cut so, UnclearSinksError,
+    Problem 503: as deploying it would be refused.
     `parallel`: as for a deployment. `sinks`: what publishers tell."""
     plan, version = await desired.plan(text), version_of(text)
     there = next((one for one in await desired.list() if one.app == plan.name), None)
@@ -43,6 +44,8 @@ async def preview(
     is_fleet = there is not None and there.layout > 0
     await desired.layouts.check(plan, wanted, RULES, is_fleet=is_fleet)
     if there is None:
+        if kept := await desired.known(plan.name):  # refused like the deployment would be
+            await desired.sinks.numbers(kept, text, is_there=False)
         return Preview(plan.name, version, created=True, changed=True, begins_empty=())
     lost = await _lost(desired, there, plan, wanted)
     behind = {one.sink: one.log_end - one.sequence for one in sinks if one.app == plan.name}

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
-from lockstep.control import HeartbeatWatch, is_in_order, numbers_after, taken_out
+from lockstep.control import (
+    HeartbeatWatch,
+    UnclearSinksError,
+    is_in_order,
+    numbers_after,
+    taken_out,
+)
 from lockstep.frame import Offload, Problem
 from lockstep.plan import AppPlan, Plans
 from lockstep.siddhiql import SiddhiQLError
@@ -24,20 +30,32 @@ class Sinks:
         self._plans = plans
 
     async def numbers(
-        self, before: Deployment | None, text: str, *, refuses: bool = True
+        self,
+        before: Deployment | None,
+        text: str,
+        *,
+        refuses: bool = True,
+        is_there: bool = True,
     ) -> SinkNumbers:
-        """In a text, behind what is deployed, or was under its name. UnclearSinksError, Problem
-        503, where that may be refused."""
+        """In a text, behind what is deployed, or was under its name (`is_there`: it is).
+        UnclearSinksError, Problem 503, where that may be refused."""
         if before is None:
             return NO_NUMBERS
+        # Another text behind a fleet that was undeployed has new logs: all its cursors begin anew.
+        unclear = refuses and (is_there or not before.layout)
 
         def found() -> SinkNumbers:
             new = self._plan(text)
             if new is None:
                 return before.sinks
-            return numbers_after(before.sinks, self._plan(before.text), new, refuses=refuses)
+            return numbers_after(before.sinks, self._plan(before.text), new, refuses=unclear)
 
-        numbers = await self._offload.run(found)
+        try:
+            numbers = await self._offload.run(found)
+        except UnclearSinksError as error:
+            if not is_there:
+                error.hint = f"{error.hint}, or purge the undeployed app"
+            raise
         if refuses and not is_in_order(numbers):
             self._refuse_beside_earlier_releases()
         return numbers
@@ -55,7 +73,7 @@ class Sinks:
             )
 
     async def taken_out(self, before: Deployment, text: str) -> Sequence[str]:
-        """The names of those that the text has no more. UnclearSinksError."""
+        """The names of those that the text has no more. UnclearSinksError, Problem 503."""
         after = await self.numbers(before, text)
 
         def found() -> Sequence[str]:

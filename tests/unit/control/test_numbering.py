@@ -88,13 +88,15 @@ def test_a_sink_keeps_its_number(texts: tuple[tuple[str, ...], ...], wanted: lis
         (((A, B), (C, D)), ["0.http", "1.http"]),
         (((A,), (C, D)), ["0.http", "1.http"]),
         (((A,), (C, D), (A,)), ["0.http"]),
+        (((A, B), (C, B), (A, C, B)), ["2.http", "0.http", "1.http"]),
         (((log("a"), log("b")), (log("b"),)), ["1.log"]),
     ],
 )
 def test_another_option_is_the_same_sink(
     texts: tuple[tuple[str, ...], ...], wanted: list[str]
 ) -> None:
-    """By where it delivers; if that is another place, by its order among those that are left."""
+    """By where it delivers; if that is another place, by its order among those that are left. Its
+    old place, beside it, is a new sink's."""
     assert names(*texts) == wanted
 
 
@@ -125,6 +127,47 @@ def test_what_nobody_can_tell_is_refused() -> None:
     assert names((B, A), (), (C,)) == ["2.http"]
     by_order = numbers_after(NO_NUMBERS, plan(B, A), plan(C), refuses=False)
     assert [one.number for one in by_order.now] == [0]
+
+
+def with_body(body: str, to: str = "a") -> str:
+    """A webhook that gets this payload."""
+    return (
+        f"@sink(type='http', publisher.url='http://h/{to}', @map(type='json', @payload('{body}')))"
+    )
+
+
+P, Q, P2, Q2 = (with_body(body) for body in ("p", "q", "p2", "q2"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (((P, Q), (P, Q2)), ["0.http", "1.http"]),
+        (((P, Q), (Q2, P)), ["1.http", "0.http"]),
+        (((P, Q), (Q,)), ["1.http"]),
+        (((P, Q), (P2, Q2)), ["0.http", "1.http"]),
+        (((P, Q, B), (Q, http("b", QUICK))), ["1.http", "2.http"]),
+    ],
+)
+def test_sinks_of_one_place_are_told_by_what_they_say(
+    texts: tuple[tuple[str, ...], ...], wanted: list[str]
+) -> None:
+    """And by their order if as many have changed as there were."""
+    assert names(*texts) == wanted
+
+
+@pytest.mark.parametrize("after", [(Q2,), (Q2, with_body("p", "z")), (Q2, B)])
+def test_sinks_of_one_place_that_nobody_can_tell_apart_are_refused(after: tuple[str, ...]) -> None:
+    """One was taken out, or delivers elsewhere now, and one of the others says something else."""
+    with pytest.raises(UnclearSinksError) as refused:
+        deployed((P, Q), after)
+    assert str(refused.value) == (
+        "Out: of the 2 sinks Out.0.http, Out.1.http some are taken out or deliver elsewhere now,"
+        " and 1 may say something else: which is not clear (hint: take sinks out in one deployment,"
+        " change others in another)"
+    )
+    by_order = numbers_after(NO_NUMBERS, plan(P, Q), plan(*after), refuses=False)
+    assert by_order.now[0].number == 0
 
 
 def test_numbers_of_the_text_are_not_kept() -> None:

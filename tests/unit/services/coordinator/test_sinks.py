@@ -27,6 +27,13 @@ def text_of(*places: str) -> str:
     )
 
 
+def cut_text_of(*places: str) -> str:
+    """The same, with keys by which it can be cut."""
+    query = "from In select v insert into Out;"
+    cut = f"partition with (v of In) begin {query} end;"
+    return text_of(*places).replace(query, cut)
+
+
 async def deploy(scene: Scene, text: str) -> Deployment:
     """As somebody asks for it."""
     return (await scene.desired.deploy(text, {}, who="ann")).deployment
@@ -63,6 +70,40 @@ async def test_what_nobody_can_tell_is_not_deployed() -> None:
     with pytest.raises(UnclearSinksError):
         await deploy(scene, text_of("c"))
     assert await scene.desired.get("A") == one
+
+
+async def test_a_preview_refuses_what_deploying_an_undeployed_app_again_would() -> None:
+    """Its sinks are still known. Behind a purge they are not."""
+    scene = Scene()
+    await deploy(scene, text_of("b", "a"))
+    await scene.desired.undeploy("A", purge=False)
+    with pytest.raises(UnclearSinksError) as said:
+        await preview(scene.desired, text_of("c"))
+    with pytest.raises(UnclearSinksError) as refused:
+        await deploy(scene, text_of("c"))
+    assert str(said.value) == str(refused.value)
+    assert str(said.value).endswith("in another, or purge the undeployed app)")
+    assert (await preview(scene.desired, text_of("a"))).created
+    await scene.desired.undeploy("A", purge=True)
+    assert (await preview(scene.desired, text_of("c"))).created
+    assert (await deploy(scene, text_of("c"))).sinks == NO_NUMBERS
+
+
+async def test_nothing_is_unclear_behind_a_fleet_that_was_undeployed() -> None:
+    """Another text has new logs, so all cursors begin anew. Publishers of an earlier release would
+    still take one sink's for another's."""
+    scene = Scene()
+    one = await scene.desired.deploy(cut_text_of("b", "a"), {}, 2, who="ann")
+    assert one.deployment.layout
+    await scene.desired.undeploy("A", purge=False)
+    scene.beats.append(Heartbeat("old", "publisher", "", 0, 1_000))
+    for asked in (preview(scene.desired, cut_text_of("a")), deploy(scene, cut_text_of("a"))):
+        with pytest.raises(Problem, match="an earlier release"):
+            await asked
+    assert (await preview(scene.desired, cut_text_of("c"))).created
+    again = await deploy(scene, cut_text_of("c"))
+    assert numbers(again) == [0]
+    assert again.origin.logs_since_ms > one.deployment.origin.logs_since_ms
 
 
 async def test_sinks_stay_in_their_places_beside_publishers_of_an_earlier_release() -> None:
