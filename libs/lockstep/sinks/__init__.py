@@ -5,6 +5,14 @@ what stands under its name in `SINKS` of the same module; see EXTENDING.md.
 """
 
 from lockstep.sinks.contract import Message, MessageRefusedError, Sink, SinkMaker
-from lockstep.sinks.headers import headers_filled, headers_of
+from lockstep.sinks.headers import headers_filled, headers_of, lost_part
 
-__all__ = ["Message", "MessageRefusedError", "Sink", "SinkMaker", "headers_filled", "headers_of"]
+__all__ = [
+    "Message",
+    "MessageRefusedError",
+    "Sink",
+    "SinkMaker",
+    "headers_filled",
+    "headers_of",
+    "lost_part",
+]

@@ -10,6 +10,7 @@ import pytest
 from lockstep.connectors.googlepubsub.sink import PubSubSink
 from lockstep.connectors.rabbitmq.sink import RabbitSink
 from lockstep.connectors.redis_stream.sink import RedisStreamSink
+from lockstep.siddhiql import SiddhiQLError, check
 from lockstep.sinks import Message, headers_filled
 
 ODD = ["Smith, John", "x','admin:yes", 'q"', " a ", "", "a:b", "{{k}}"]
@@ -80,3 +81,32 @@ def test_names_may_be_values_too() -> None:
     assert headers_filled("'x-{{k}}:{{k}}'", lambda t: t.replace("{{k}}", "a,b:c")) == {
         "x-a,b:c": "a,b:c"
     }
+
+
+SINKS = {
+    "fields": "type='redis-stream', url='redis://h', stream.name='s'",
+    "headers": "type='rabbitmq', uri='amqp://h', exchange.name='e'",
+    "attributes": "type='googlepubsub', project.id='project', topic.id='topic'",
+    "metadata": "type='grpc', publisher.url='grpc://h:1/EventService/consume'",
+}
+
+
+def with_option(option: str, text: str) -> str:
+    """An app whose sink has that option."""
+    sink = f"@sink({SINKS[option]}, {option}=\"{text}\", @map(type='json'))"
+    return f"{sink} define stream S (a string, b string);"
+
+
+@pytest.mark.parametrize("option", SINKS)
+@pytest.mark.parametrize("text", ["{{a}},{{b}}", "kind:z,{{a}}", "'{{a}}','x:{{b}}'", "{{a}}{{b}}"])
+def test_what_would_be_lost_is_refused_at_deploy(option: str, text: str) -> None:
+    """A part without a name: of several attributes none holds headers."""
+    with pytest.raises(SiddhiQLError, match="one attribute alone may hold them all"):
+        check(with_option(option, text))
+
+
+@pytest.mark.parametrize("option", SINKS)
+@pytest.mark.parametrize("text", [" {{a}} ", "x:{{a}},'{{b}}:y'", "x:1,", "x:1"])
+def test_what_is_sent_deploys(option: str, text: str) -> None:
+    """Parts with names, and one attribute that holds all."""
+    check(with_option(option, text))

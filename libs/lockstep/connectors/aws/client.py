@@ -60,7 +60,7 @@ class AwsClient:
         reached; RefusedError: it does not want to."""
         try:
             with _OPENING:
-                client = self._client = self._client or self._opened()
+                client = self._client = self._client or self._made()
             return getattr(client, operation)(**parameters)
         except ClientError as error:
             told = error.response.get("Error", {})
@@ -74,6 +74,12 @@ class AwsClient:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+
+    def _made(self) -> Any:
+        try:
+            return self._opened()
+        except ValueError as error:  # of a place, and of no request
+            raise OSError(f"{self._place.service}: {error}") from error
 
     def _opened(self) -> Any:
         place = self._place

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.connectors.endpoints import check_endpoint
+from lockstep.connectors.endpoints import check_endpoint, check_headers
 from lockstep.connectors.google import OPTIONS, check_credential
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -57,7 +57,7 @@ def _source(arguments: Sequence[Argument]) -> None:
 
 
 def _sink(arguments: Sequence[Argument]) -> None:
-    _place(arguments)
+    check_headers(_place(arguments), "attributes")
 
 
 _PROJECT: Final = (option("project.id", needed=True), *OPTIONS)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from lockstep.connectors.endpoints import check_headers
 from lockstep.connectors.grpc.urls import CONSUME, PROCESS, method_url
 from lockstep.connectors.http_call import ANSWERED
 from lockstep.connectors.tls import INSTEAD, OPTIONS
@@ -60,6 +61,7 @@ def url_check(url_name: str, wanted: str) -> Callable[[Sequence[Argument]], None
             raise SignatureError(
                 f"messages of {url.service} have no headers", "use 'metadata' instead"
             )
+        check_headers(given, "headers", "metadata")
 
     return check
 

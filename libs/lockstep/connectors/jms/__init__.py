@@ -7,8 +7,9 @@ of `provider.url` must be that of their STOMP door.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from typing import Final
 
+from lockstep.connectors.endpoints import check_address
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -25,14 +26,12 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
+PORTS: Final = {"tcp": 61613, "stomp": 61613}
+
 
 def _url(arguments: Sequence[Argument]) -> None:
     given = options_given(arguments)
-    parts = urlsplit(given["provider.url"])
-    if parts.scheme not in ("tcp", "stomp") or not parts.hostname:
-        raise SignatureError(
-            f"'provider.url' is {given['provider.url']!r}", "provider.url='tcp://host:61613'"
-        )
+    check_address("provider.url", given["provider.url"], PORTS, "provider.url='tcp://host:61613'")
     is_durable = given.get("transport.jms.SubscriptionDurable", "").lower() == "true"
     if is_durable and "transport.jms.DurableSubscriberClientID" not in given:
         raise SignatureError(

@@ -10,14 +10,14 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 
 import stomp
 
+from lockstep.connectors.endpoints import address_of
+from lockstep.connectors.jms import PORTS
 from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep.sources import Inbox, Place, Received, Source
 
-PORT: Final = 61613
 HEARTBEAT_MS: Final = 10_000
 TIMEOUT_S: Final = 10.0
 PREFETCH: Final = 256
@@ -26,6 +26,13 @@ REFUSALS: Final = (
     "destination", "access refused", "access_refused", "not found", "not_found", "not authorized",
 )  # fmt: skip
 """Of what brokers say, what is the message's fault."""
+LOST: Final = (stomp.exception.StompException, AttributeError)
+"""What the client raises when the broker goes: in the midst of a call it has no socket any more."""
+
+
+def _address(options: Mapping[str, str]) -> tuple[str, int]:
+    """Of the broker. ValueError where it is none."""
+    return address_of("provider.url", options["provider.url"], PORTS)
 
 
 def _destination(options: Mapping[str, str], name: str) -> str:
@@ -36,8 +43,7 @@ def _destination(options: Mapping[str, str], name: str) -> str:
 async def _connected(
     options: Mapping[str, str], listener: stomp.ConnectionListener, headers: Mapping[str, str]
 ) -> Any:
-    parts = urlsplit(options["provider.url"])
-    address = (parts.hostname or "", parts.port or PORT)
+    address = _address(options)
     connection = stomp.Connection12(
         [address], heartbeats=(HEARTBEAT_MS, HEARTBEAT_MS), reconnect_attempts_max=1,
         timeout=TIMEOUT_S, auto_decode=False, vhost="/",
@@ -51,7 +57,7 @@ async def _connected(
             wait=True,
             headers=dict(headers),
         )
-    except stomp.exception.StompException as error:
+    except (*LOST, ValueError) as error:  # a host of a secret may be no name
         raise OSError(f"the broker at {address[0]}:{address[1]} is away: {error!r}") from error
     return connection
 
@@ -131,6 +137,7 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
     in_flight: ClassVar[int] = 16
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        _address(options)
         self._options = options
         self._connection: Any = None
         self._opening = asyncio.Lock()
@@ -165,7 +172,7 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
             )
             async with asyncio.timeout(TIMEOUT_S):
                 await receipt
-        except stomp.exception.StompException as error:
+        except LOST as error:
             await self.close()
             raise OSError(f"the broker is away: {error!r}") from error
         except (OSError, MessageRefusedError):

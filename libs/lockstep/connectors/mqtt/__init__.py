@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from typing import Final
 
+from lockstep.connectors.endpoints import check_address
 from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -24,6 +25,7 @@ from lockstep.siddhiql.catalogue.connectors import (
 )
 from lockstep.siddhiql.parts import parts
 
+PORTS: Final = {"tcp": 1883, "mqtt": 1883, "ssl": 8883, "mqtts": 8883}
 _QUALITIES = ("0", "1", "2")
 
 
@@ -39,9 +41,7 @@ _OF_FIVE = (
 
 def _connection(arguments: Sequence[Argument]) -> None:
     given = options_given(arguments)
-    url = urlsplit(given["url"])
-    if url.scheme not in ("tcp", "ssl", "mqtt", "mqtts") or not url.hostname:
-        raise SignatureError(f"'url' is {given['url']!r}", "url='tcp://host:1883'")
+    check_address("url", given["url"], PORTS, "url='tcp://host:1883'")
     keeps = given.get("clean.session", "").lower() == "false"
     if keeps and "client.id" not in given:
         raise SignatureError("a kept session needs a 'client.id'", "client.id='lockstep-1'")

@@ -13,11 +13,17 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.reasoncodes import ReasonCode
 
+from lockstep.connectors.endpoints import address_of
+from lockstep.connectors.mqtt import PORTS
 from lockstep.connectors.mqtt.five import REFUSED, Limits, connecting, is_five, told
 from lockstep.connectors.tls import context_of
 
-PORTS: Final = {"tcp": 1883, "mqtt": 1883, "ssl": 8883, "mqtts": 8883}
 TIMEOUT_S: Final = 30.0
+
+
+def broker(options: Mapping[str, str]) -> tuple[str, int]:
+    """Its host and port. ValueError where the address is none."""
+    return address_of("url", options["url"], PORTS)
 
 
 class _Client(mqtt.Client):  # type: ignore[misc]
@@ -37,8 +43,7 @@ class Session:
     """`connected` ends when the broker has taken us; `lost` is told once. Errors: OSError."""
 
     def __init__(self, options: Mapping[str, str], *, manual_ack: bool, keeps: bool) -> None:
-        parts = urlsplit(options["url"])
-        self.host, self.port = parts.hostname or "", parts.port or PORTS[parts.scheme]
+        self.host, self.port = broker(options)
         self.limits = Limits()
         is_new = is_five(options)
         self.client = _Client(
@@ -51,7 +56,7 @@ class Session:
         )
         if options.get("username"):
             self.client.username_pw_set(options["username"], options.get("password"))
-        if parts.scheme in ("ssl", "mqtts"):
+        if urlsplit(options["url"]).scheme in ("ssl", "mqtts"):
             self.client.tls_set_context(context_of(options))
         self._timeout_s = float(options.get("connection.timeout", TIMEOUT_S))
         self._open = partial(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from lockstep.connectors.mqtt.five import FINAL, REFUSED, is_five, publishing, told
-from lockstep.connectors.mqtt.session import Session
+from lockstep.connectors.mqtt.session import Session, broker
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 TIMEOUT_S: Final = 10.0
@@ -22,6 +22,7 @@ class MqttSink(Sink):
     in_flight: ClassVar[int] = 16
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        broker(options)
         self._options = options
         self._keeps = options.get("clean.session", "true").lower() == "false"
         self._is_five = is_five(options)
@@ -58,16 +59,22 @@ class MqttSink(Sink):
     async def _opened(self) -> Session:
         async with self._opening:
             if self._session is None:
-                session = Session(self._options, manual_ack=False, keeps=self._keeps)
-                loop = asyncio.get_running_loop()
-
-                def on_publish(_c: Any, _u: Any, mid: int, reason: Any, properties: Any) -> None:
-                    loop.call_soon_threadsafe(self._answered, mid, reason, properties)
-
-                session.client.on_publish = on_publish
-                await session.connect(self._lost)
-                self._session = session
+                try:
+                    self._session = await self._connected()
+                except ValueError as error:  # of what a secret holds, or the client alone knows
+                    raise OSError(f"the client takes no such option: {error}") from error
             return self._session
+
+    async def _connected(self) -> Session:
+        session = Session(self._options, manual_ack=False, keeps=self._keeps)
+        loop = asyncio.get_running_loop()
+
+        def on_publish(_c: Any, _u: Any, mid: int, reason: Any, properties: Any) -> None:
+            loop.call_soon_threadsafe(self._answered, mid, reason, properties)
+
+        session.client.on_publish = on_publish
+        await session.connect(self._lost)
+        return session
 
     def _answered(self, mid: int, reason: Any, properties: Any) -> None:
         waiting = self._waiting.get(mid)

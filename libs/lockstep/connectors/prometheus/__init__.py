@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from lockstep.connectors.endpoints import is_known
 from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -22,12 +23,24 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 SERVER: Final = "http://localhost:9080"
 
 
+def port_of(url: str) -> int | None:
+    """The one that a `server.url` or `push.url` names. ValueError where it is none."""
+    return urlsplit(url if "//" in url else f"//{url}").port
+
+
 def _sink(arguments: Sequence[Argument]) -> None:
     given = options_given(arguments)
     pushes = given.get("publish.mode", "").lower() == "pushgateway"
     if pushes and "push.url" not in given:
         raise SignatureError("'push.url' is missing", "push.url='http://host:9091'")
-    host = urlsplit(given.get("server.url", SERVER)).hostname
+    name = "push.url" if pushes else "server.url"
+    url = given.get(name, SERVER)
+    try:
+        host = urlsplit(url).hostname
+        if is_known(url):
+            port_of(url)
+    except ValueError:
+        raise SignatureError(f"{name!r} is {url[:200]!r}", f"{name}='{SERVER}'") from None
     if not pushes and host not in LOOPBACK:
         raise SignatureError(
             f"'server.url' would serve metrics on {host!r} to anybody",

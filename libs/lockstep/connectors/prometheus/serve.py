@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ from prometheus_client import (
     pushadd_to_gateway,
 )
 
-from lockstep.connectors.prometheus import SERVER
+from lockstep.connectors.prometheus import SERVER, port_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 
@@ -60,9 +61,8 @@ class _Door:
                 app.router.add_get("/metrics", self._metrics)
                 runner = web.AppRunner(app)
                 await runner.setup()
-                parts = urlsplit(url)
                 try:
-                    await web.TCPSite(runner, parts.hostname, parts.port or 9080).start()
+                    await web.TCPSite(runner, urlsplit(url).hostname, port_of(url) or 9080).start()
                 except OSError:
                     await runner.cleanup()
                     raise
@@ -110,6 +110,7 @@ class PrometheusSink(Sink):
         self._options = options
         self._pushes = options.get("publish.mode", "server").lower() == "pushgateway"
         self._url = options["push.url"] if self._pushes else options.get("server.url", SERVER)
+        port_of(self._url)  # ValueError
         self._job = options.get("job", "lockstep")
         self._at = (self._url, self._job if self._pushes else None)
         self._name = options.get("metric.name") or options["stream"]
@@ -137,7 +138,10 @@ class PrometheusSink(Sink):
         if self._pushes:
             adds = self._options.get("push.operation", "pushadd").lower() == "pushadd"
             push = pushadd_to_gateway if adds else push_to_gateway
-            await asyncio.to_thread(push, self._url, job=self._job, registry=door.registry)
+            try:
+                await asyncio.to_thread(push, self._url, job=self._job, registry=door.registry)
+            except (HTTPException, ValueError) as error:  # of the address, and of no message
+                raise OSError(f"the gateway cannot be reached: {error!r}") from error
 
     async def _opened(self) -> _Door:
         if self._door is None:

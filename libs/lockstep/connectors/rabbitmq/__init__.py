@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
+from lockstep.connectors.endpoints import check_address, check_headers
 from lockstep.connectors.tls import INSTEAD, OPTIONS
-from lockstep.siddhiql.catalogue import Delivery, ExtensionKind, Overload, Promise
+from lockstep.siddhiql.catalogue import Argument, Delivery, ExtensionKind, Overload, Promise
 from lockstep.siddhiql.catalogue.connectors import (
     BOOL,
     ConnectorExtension,
     dynamic,
     option,
+    options_given,
     without_meaning,
 )
 
+PORTS: Final = {"amqp": 5672, "amqps": 5671}
 EXCHANGES = ("direct", "fanout", "topic", "headers")
+
+
+def _check(arguments: Sequence[Argument]) -> None:
+    given = options_given(arguments)
+    check_address("uri", given["uri"], PORTS, "uri='amqp://host:5672'")
+    check_headers(given, "headers")
+
 
 _EXCHANGE = (
     option("uri", needed=True),
@@ -42,7 +55,8 @@ EXTENSIONS = (
                     option("queue.exclusive.enabled", BOOL),
                     option("queue.autodelete.enabled", BOOL),
                     *without_meaning("headers auto.ack"),
-                )
+                ),
+                check=_check,
             ),
         ),
         doc="Messages of a queue, acknowledged when they are in the log; receivers share them.",
@@ -76,7 +90,8 @@ EXTENSIONS = (
                     dynamic("reply.to"),
                     dynamic("message.id"),
                     *without_meaning("priority expiration timestamp type user.id app.id"),
-                )
+                ),
+                check=_check,
             ),
         ),
         doc="A message to an exchange, confirmed by the broker.",

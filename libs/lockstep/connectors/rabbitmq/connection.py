@@ -12,6 +12,8 @@ from aio_pika.abc import AbstractConnection
 from aio_pika.connection import make_url
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 
+from lockstep.connectors.endpoints import address_of
+from lockstep.connectors.rabbitmq import PORTS
 from lockstep.connectors.tls import context_of
 from lockstep.secrets.closed import refuse_closed
 
@@ -19,6 +21,12 @@ TIMEOUT_S: Final = 10.0
 LOST: Final = (AMQPError, ChannelInvalidStateError, StopAsyncIteration)
 """What the client raises when the broker goes: in the midst of a call the second one, and while a
 connection is opened the third one. OSError beside them."""
+
+
+def check_uri(options: Mapping[str, str]) -> None:
+    """ValueError for an address that the client cannot read."""
+    address_of("uri", options["uri"], PORTS)
+    make_url(options["uri"])
 
 
 async def connected(options: Mapping[str, str]) -> AbstractConnection:

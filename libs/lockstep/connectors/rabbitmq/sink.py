@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import aio_pika
 from aio_pika.exceptions import DeliveryError
 
-from lockstep.connectors.rabbitmq.connection import LOST, TIMEOUT_S, closed, connected
+from lockstep.connectors.rabbitmq.connection import LOST, TIMEOUT_S, check_uri, closed, connected
 from lockstep.sinks import Message, MessageRefusedError, Sink, headers_filled
 
 
@@ -22,6 +22,7 @@ class RabbitSink(Sink):
     in_flight: ClassVar[int] = 16
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        check_uri(options)
         self._options = options
         self._connection: Any = None
         self._channel: Any = None
@@ -57,7 +58,10 @@ class RabbitSink(Sink):
         name = filled["exchange.name"]
         async with self._opening:
             if self._channel is None or self._channel.is_closed:
-                self._connection = await connected(filled)
+                try:
+                    self._connection = await connected(filled)
+                except ValueError as error:  # of what the client reads on opening alone
+                    raise OSError(f"RabbitMQ: the client takes no such 'uri': {error}") from error
                 self._channel = await self._connection.channel(publisher_confirms=True)
                 self._exchanges.clear()
             if name not in self._exchanges:

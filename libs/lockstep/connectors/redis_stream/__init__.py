@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from lockstep.connectors.endpoints import check_headers
 from lockstep.connectors.tls import NAMES, OPTIONS
 from lockstep.secrets.references import BEGINNING
 from lockstep.siddhiql.catalogue import (
@@ -70,6 +71,7 @@ def _sink(arguments: Sequence[Argument]) -> None:
     for name, text in (("payload.field", payload), ("identity.field", identity)):
         _name(name, text)
     _name("stream.name", given["stream.name"])
+    check_headers(given, "fields")
     if payload == ALL_FIELDS:
         raise SignatureError("a sink writes one field", f"payload.field='{PAYLOAD}'")
     if payload == identity:

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lockstep.connectors.aws import check_keys
+from lockstep.connectors.endpoints import check_address, is_known
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -24,6 +25,7 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
+PORTS: Final = {"https": 443, "http": 80}
 IDENTITY: Final = "lockstep-id"
 """The attribute of a message with the output's identity."""
 FIFO: Final = ".fifo"
@@ -37,12 +39,11 @@ _ROLE: Final = "the machine's role or profile counts where no keys are given: it
 def _queue(arguments: Sequence[Argument]) -> dict[str, str]:
     given = options_given(arguments)
     check_keys(given, "access.key", "secret.key")
-    parts = urlsplit(given["queue"].strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname or len(parts.path) < 2:
-        raise SignatureError(
-            f"'queue' is {given['queue'][:200]!r}, not the address of a queue",
-            "queue='https://sqs.us-east-1.amazonaws.com/123456789012/orders'",
-        )
+    queue = given["queue"].strip()
+    example = "queue='https://sqs.us-east-1.amazonaws.com/123456789012/orders'"
+    check_address("queue", queue, PORTS, example)
+    if is_known(queue) and len(urlsplit(queue).path) < 2:
+        raise SignatureError(f"'queue' is {queue[:200]!r}, not the address of a queue", example)
     return given
 
 

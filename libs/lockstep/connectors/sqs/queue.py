@@ -8,12 +8,15 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lockstep.connectors.aws.client import REGION, AwsClient, AwsPlace
+from lockstep.connectors.endpoints import address_of
+from lockstep.connectors.sqs import PORTS
 
 _REGION: Final = re.compile(r"sqs[.]([a-z0-9-]+)[.]")
 
 
 def client_of(options: Mapping[str, str]) -> AwsClient:
-    """At the host of the queue's address, which also tells its region."""
+    """At the host of the queue's address, which tells its region, too. ValueError: it is none."""
+    address_of("queue", options["queue"].strip(), PORTS)
     parts = urlsplit(options["queue"].strip())
     told = _REGION.match(parts.hostname or "")
     place = AwsPlace(

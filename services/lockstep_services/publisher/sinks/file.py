@@ -158,30 +158,34 @@ class FileLane:
         return payload if not self._separates or payload.endswith(b"\n") else payload + b"\n"
 
     def _open(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        # Whatever fails below: the next try opens it again, and writes to no file that is closed.
+        old, self._file = self._file, None
+        if old is not None:
+            old.close()
         file = self._path.open("a+b")
+        try:
+            last = self._begun(file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.close()
+            raise
+        self._last = None if last is None else OutputId(*last)
+        self._file = file
+
+    def _begun(self, file: IO[bytes]) -> tuple[int, int] | None:
+        """The identity of the last row in it, of which nothing torn is left."""
         note = self._note = self._noted()
         last = None
         if note is not None:
             if note.inode in (0, os.fstat(file.fileno()).st_ino):
                 torn = _cut(file, note)
             else:
-                torn = self._cut_renamed(note)
+                torn = _cut_renamed(self._path.parent, note)
             last = note.before if torn else note.behind
         if self._separates:
             _end_last_line(file)
         self._writer.begin_file(is_empty=file.seek(0, os.SEEK_END) == 0)
-        self._last = None if last is None else OutputId(*last)
-        self._file = file
-
-    def _cut_renamed(self, note: _Note) -> bool:
-        """Where the file of the note is gone altogether, so are its rows, by somebody's wish."""
-        for entry in os.scandir(self._path.parent):
-            if entry.inode() == note.inode and entry.is_file(follow_symlinks=False):
-                with Path(entry.path).open("r+b") as file:
-                    return _cut(file, note)
-        return False
+        return last
 
     def _follow(self) -> None:
         """The file at the path is the one to write to, also if it was renamed since."""
@@ -257,6 +261,15 @@ def _cut(file: IO[bytes], note: _Note) -> bool:
     if torn:
         file.truncate(note.begin)
     return torn
+
+
+def _cut_renamed(folder: Path, note: _Note) -> bool:
+    """Where the file of the note is gone altogether, so are its rows, by somebody's wish."""
+    for entry in os.scandir(folder):
+        if entry.inode() == note.inode and entry.is_file(follow_symlinks=False):
+            with Path(entry.path).open("r+b") as file:
+                return _cut(file, note)
+    return False
 
 
 def _end_last_line(file: IO[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 from pathlib import Path
@@ -298,3 +299,46 @@ async def test_a_file_that_somebody_writes_to_is_tried_again(tmp_path: Path) -> 
     await file.send([row(2, "b", 2)])
     await file.close()
     assert path.read_text() == "k,v\na,1\nb,2\n"
+
+
+async def test_a_file_that_could_not_be_opened_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when that happens behind a rotation, and more than once."""
+    path = tmp_path / "out"
+    one = lane(path)
+    await one.open()
+    await one.send([row(1, "a", 1)])
+    path.rename(tmp_path / "old")
+    path.write_bytes(b"foreign")
+
+    def full(file: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("lockstep_services.publisher.sinks.file._end_last_line", full)
+        for _ in range(2):
+            with pytest.raises(UnavailableError, match="No space left"):
+                await one.send([row(1, "a", 1), row(2, "b", 2)])
+    await one.send([row(1, "a", 1), row(2, "b", 2)])
+    await one.close()
+    assert path.read_text() == "foreign\nb,2\n"
+
+
+async def test_a_file_that_may_not_be_opened_behind_a_rotation_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    """What stands at its place is a folder meanwhile."""
+    path = tmp_path / "out"
+    one = lane(path, "json")
+    await one.open()
+    await one.send([row(1, "a", 1)])
+    path.rename(tmp_path / "old")
+    path.mkdir()
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="directory"):
+            await one.send([row(2, "b", 2)])
+    path.rmdir()
+    await one.send([row(1, "a", 1), row(2, "b", 2)])
+    await one.close()
+    assert path.read_text() == '{"event":{"k":"b","v":2}}\n'
