@@ -68,6 +68,13 @@ def _anything(_before: Deployment) -> None:
     """By default any app may be."""
 
 
+def parallel_after(wanted: int | None, before: Deployment | None) -> int:
+    """What is wanted, else what it was: a new text alone does not move keys."""
+    if wanted is not None:
+        return wanted
+    return 0 if before is None else before.parallel
+
+
 @dataclass(frozen=True, slots=True)
 class _Wish:
     """What somebody wants deployed."""
@@ -82,18 +89,12 @@ class _Wish:
     who: str = ""
     how: HowDeployed | None = None
 
-    def parallel_after(self, before: Deployment | None) -> int:
-        """What was given, else what it was: a new text alone does not move keys."""
-        if self.parallel is not None:
-            return self.parallel
-        return 0 if before is None else before.parallel
-
     def is_met_by(self, before: Deployment) -> bool:
         """Nothing is to be changed."""
         if self.past is not None:
             return False
         alike = before.version == self.version and before.settings == self.settings
-        return alike and is_cut_alike(before, self.parallel_after(before))
+        return alike and is_cut_alike(before, parallel_after(self.parallel, before))
 
 
 def is_cut_alike(before: Deployment, parallel: int) -> bool:
@@ -346,7 +347,7 @@ class DesiredState:
             updated_ms=now_ms,
             settings=wish.settings,
             origin=origin,
-            parallel=wish.parallel_after(before),
+            parallel=parallel_after(wish.parallel, before),
             sinks=await self.sinks.numbers(kept, wish.text, is_there=there is not None),
         )
         deployment = await self.layouts.laid_out(plan, deployment, before)

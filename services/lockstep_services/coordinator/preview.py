@@ -10,7 +10,12 @@ from lockstep.plan import AppPlan
 from lockstep.plan.fleet import RULES
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment
-from lockstep_services.coordinator.desired import DesiredState, is_cut_alike, version_of
+from lockstep_services.coordinator.desired import (
+    DesiredState,
+    is_cut_alike,
+    parallel_after,
+    version_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ async def preview(
     `parallel`: as for a deployment. `sinks`: what publishers tell."""
     plan, version = await desired.plan(text), version_of(text)
     there = next((one for one in await desired.list() if one.app == plan.name), None)
-    wanted = parallel or (0 if there is None else there.parallel)
+    wanted = parallel_after(parallel, there)
     if there is not None and there.version == version and is_cut_alike(there, wanted):
         return Preview(plan.name, version, created=False, changed=False, begins_empty=())
     is_fleet = there is not None and there.layout > 0
