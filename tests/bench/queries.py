@@ -63,6 +63,14 @@ BENCHES = (
         " select a.symbol as symbol, a.price as high, b.price as low insert into Out; end;",
         1.0e6,
     ),
+    Bench(
+        "every a -> b of one symbol within 10 sec",
+        f"{TRADES}{QUOTES}from every a=Trade[price > 80.0] -> b=Quote[symbol == a.symbol"
+        " and volume == a.volume] within 10 sec"
+        " select a.symbol as symbol, a.price as high, b.price as low insert into Out;",
+        0.5e6,
+        two_streams=True,
+    ),
     Bench("window equi-join", _JOINED, 0.3e6, two_streams=True),
     Bench(
         "window equi-join, by turns of 1,000", _JOINED, 0.3e6, two_streams=True, record_events=1_000

@@ -46,7 +46,7 @@ def _windows(apps: Apps) -> tuple[str, str]:
 def _select(apps: Apps) -> str:
     return apps.pick(
         "x.s as s, y.i as i, x.d as d",
-        "x.s as s, y.i as i, x.d as d",
+        "x.s as s, y[0].i as i, x[last].d as d",
         "x.s as s, count() as i",
         "y.s as s, sum(x.i) as i group by y.s",
         "x.s as s, max(y.i) as i, sum(x.d) as d group by x.s",

@@ -60,7 +60,7 @@ class _Drawn:
             return f"not {stream}{condition}"
         self.count += 1
         name = f"e{self.count}"
-        self.read.append(name)
+        self.read.append(name + self.apps.pick("", "", "", "[0]", "[last]", "[1]"))
         return f"{name}={stream}{condition}"
 
     def counted(self) -> str:

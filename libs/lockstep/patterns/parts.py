@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lockstep.columns.bound import Bound, bounds_in
 from lockstep.columns.flow import CURRENT
 from lockstep.columns.rule import NotLowerable, Site, check_period
 from lockstep.patterns.columns.rows import State
@@ -10,7 +11,8 @@ from lockstep.patterns.conditions import Comparison, take_apart
 from lockstep.plan import QueryNode
 from lockstep.selection.columns import SelectorOperator
 from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedPattern, SourceKind
+from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery, SourceKind
+from lockstep.siddhiql.scope import OUTPUT_SLOT
 from lockstep.siddhiql.trees import below
 from lockstep.streams.lowering import check_stream, check_target
 
@@ -52,8 +54,20 @@ def pattern_parts(node: QueryNode, pattern: CheckedPattern, site: Site) -> Patte
 
 
 def looks_back_alone(parts: PatternParts) -> bool:
-    """Conditions compare with single events of states before, and with nothing else."""
+    """Conditions compare with single events of states before, and with nothing else; and nobody
+    asks for the second of a single event."""
     return all(
         each.bound.offset is None and each.bound.slot < each.state and each.is_plain
         for each in parts.comparisons
-    )
+    ) and all(each.offset is None for each in read_by(parts.node.query))
+
+
+def read_by(query: CheckedQuery) -> set[Bound]:
+    """What select, group by and having read of a match."""
+    selector = query.query.selector
+    read = {bound for item in query.selection for bound in bounds_in(item.expression, query.scope)}
+    for variable in selector.group_by:
+        read |= set(bounds_in(variable, query.scope))
+    if selector.having is not None:
+        read |= set(bounds_in(selector.having, query.having_scope))
+    return {bound for bound in read if bound.slot != OUTPUT_SLOT}

@@ -114,7 +114,19 @@ def _reference(
     type_ = source.schema.types[position]
     if source.is_list and index is None and slot != scope.preferred:
         type_ = AttributeType.OBJECT
-    return AttributeRef(slot, position, type_, source.is_list, index)
+    return AttributeRef(slot, position, type_, source.is_list, _picked(scope, source, index))
+
+
+def _picked(scope: Scope, source: Source, index: ast.EventIndex | None) -> ast.EventIndex | None:
+    """Which of several events an index picks: of a pattern's single event `[0]` and `[last]` are
+    that event, and any other there is none. Elsewhere a name always stands for one event, whatever
+    its index."""
+    is_single = not source.is_list and (scope.shape is not Shape.MATCHED or not _offset(index))
+    return None if is_single else index
+
+
+def _offset(index: ast.EventIndex | None) -> int:
+    return 0 if index is None else index.offset
 
 
 def _resolve_variable(scope: Scope, variable: ast.Variable) -> AttributeRef:
@@ -201,7 +213,7 @@ def _resolve_event(scope: Scope, reference: ast.EventReference) -> SlotRef:
     slots = slots_named(scope, reference.source)
     if len(slots) == 1:
         source = scope.sources[slots[0]]
-        return SlotRef(slots[0], source.is_list, reference.index)
+        return SlotRef(slots[0], source.is_list, _picked(scope, source, reference.index))
     if slots:
         raise _error(reference.at, f"{reference.source!r} is ambiguous here", "use aliases")
     raise _error(

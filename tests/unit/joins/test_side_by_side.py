@@ -101,3 +101,13 @@ def test_more_rows_than_there_is_room_for(windows: tuple[str, str], keys: int) -
         for n in range(16)
     ]
     assert played(text, *steps, rule=WINDOW_JOINS.name)
+
+
+@pytest.mark.parametrize("read", ["l[0].v", "l[last].v", "l[1].v"])
+def test_an_index_of_a_side(read: str) -> None:
+    """A side is one event, whatever index stands behind its name."""
+    text = f"{STREAMS}from L#window.length(3) as l join R#window.time(400) as r on l.k == r.k "
+    other = PAIRS.replace("l.v", read)
+    assert other != PAIRS
+    brought = played(text + other, *STEPS, rule=WINDOW_JOINS.name)
+    assert brought == played(text + PAIRS, *STEPS, rule=WINDOW_JOINS.name)

@@ -1,9 +1,7 @@
 """The kernel of chains that end with `-> not X for t`: which tokens events move, which end, and
 whose time is up (semantics 12.1, 12.5).
 
-A token is a line of `tokens`. Who waits at a state stands in a bucket: that of the state, the key
-and, where the state compares a whole number or a text of the event with ==, the value that it has
-to have. So an event looks at the tokens that it may concern, not at all that wait.
+Tokens stand in buckets, as those of other chains do (patterns.chains.kernel).
 """
 
 from __future__ import annotations
@@ -12,22 +10,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.columns.compiled import kernel, lent, part
+from lockstep.columns.compiled import lent, part
 from lockstep.columns.timer_kernel import pop, push
 from lockstep.patterns.chains.kernel import (
+    ARRIVED,
+    FIRST,
     FOUND,
     FREE,
+    NEXT,
+    REALM,
+    STATE,
     Bound,
     Comparisons,
     Ends,
     Events,
     bind,
+    bucket_of,
     end,
     fits,
+    link,
+    unlink,
 )
 
-STATE, REALM, ARRIVED, TICKET, DUE, FIRST, NEXT, BEFORE, BUCKET = range(9)
-COLUMNS = 9
+TICKET, DUE = 7, 8
+"""Of a token that waits for time to pass: the number of its request, and when it is due. Nobody
+asks in which order the others began."""
 REALM_SHIFT = 32
 """Of a timer's owner the upper bits are the key, the lower ones the token."""
 TOKEN_MASK = (1 << REALM_SHIFT) - 1
@@ -36,13 +43,12 @@ MADE = 6
 
 
 class Chain(NamedTuple):
-    """How many states it has and for how long nothing may come at the last; what states compare,
-    and by state which comparison finds its bucket, or -1."""
+    """How many states it has and for how long nothing may come at the last; what states
+    compare."""
 
     states: int
     wait: int
     compare: Comparisons
-    index: Any
 
 
 class Waiting(NamedTuple):
@@ -80,50 +86,6 @@ class Found(NamedTuple):
 
 
 @part
-def bucket_of(state: int, realm: int, value: int, buckets: int) -> int:
-    """The bucket of a state, a key and a value; `buckets` is a power of two."""
-    mixed = (value ^ (realm * 1_000_003) ^ (state * 998_244_353)) * 2_862_933_555_777_941_757
-    return int((mixed ^ (mixed >> 31)) & (buckets - 1))
-
-
-@lent
-def link(t: int, index: Any, held_i: Any, tokens: Any, buckets: Any) -> None:
-    """The token stands at the end of the bucket of its state."""
-    state = tokens[t, STATE]
-    value = held_i[index[state], t] if index[state] >= 0 else 0
-    b = bucket_of(state, tokens[t, REALM], value, len(buckets))
-    last = buckets[b, 1]
-    tokens[t, BUCKET], tokens[t, BEFORE], tokens[t, NEXT] = b, last, -1
-    if last == -1:
-        buckets[b, 0] = t
-    else:
-        tokens[last, NEXT] = t
-    buckets[b, 1] = t
-
-
-@part
-def unlink(t: int, tokens: Any, buckets: Any) -> None:
-    """The token leaves its bucket."""
-    b, before, after = tokens[t, BUCKET], tokens[t, BEFORE], tokens[t, NEXT]
-    if before == -1:
-        buckets[b, 0] = after
-    else:
-        tokens[before, NEXT] = after
-    if after == -1:
-        buckets[b, 1] = before
-    else:
-        tokens[after, BEFORE] = before
-
-
-@kernel
-def link_all(order: Any, index: Any, held_i: Any, tokens: Any, buckets: Any) -> None:
-    """Tokens stand in buckets anew, in that order."""
-    buckets[:] = -1
-    for i in range(len(order)):
-        link(order[i], index, held_i, tokens, buckets)
-
-
-@part
 def arrive(
     t: int, state: int, now: int, chain: Chain, whole: Any, waiting: Waiting, pending: Pending
 ) -> None:
@@ -131,7 +93,7 @@ def arrive(
     tokens, counts = waiting.tokens, pending.counts
     counts[1] += 1
     tokens[t, STATE], tokens[t, ARRIVED] = state, counts[1]
-    link(t, chain.index, whole, tokens, waiting.buckets)
+    link(t, chain.compare.index, whole, tokens, waiting.buckets)
     if state == chain.states - 1:
         due = now + chain.wait
         tokens[t, DUE], tokens[t, TICKET] = due, counts[1]
@@ -236,7 +198,7 @@ def play_absences(
             if not (bits >> state) & 1:
                 continue
             value = 0
-            comparison = chain.index[state]
+            comparison = chain.compare.index[state]
             if comparison >= 0:
                 if events.own.null[comparison, e]:
                     continue

@@ -41,4 +41,4 @@ def _ends_with_absence(pattern: CheckedPattern) -> int | None:
 
 
 PATTERN_ABSENCES = Rule("pattern chain that ends with an absence", _lower)
-"""Matches are what timers bring; see kernels.absences."""
+"""Matches are what timers bring; see absences.kernel."""

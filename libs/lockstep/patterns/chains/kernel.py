@@ -1,30 +1,37 @@
 """The kernel of chains `every e1 -> e2 -> … within t`: which tokens an event moves (semantics
 12.1, 12.2).
 
-A token is a number, and a place in all arrays that are by token. Tokens wait in lists by state and
-key.
+A token is a line of `tokens`. Who waits at a state stands in a bucket: that of the state, the key
+and, where the state compares a whole number or a text of the event with ==, the value that it has
+to have. So an event looks at the tokens that it may concern, not at all that wait. Of each key the
+tokens stand in the order of their beginnings, too: `within` looks at both ends of that.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from lockstep.columns.compiled import kernel, lent, part
 
-_FAR = np.int64(1) << 62
-FREE, FOUND, GONE = 0, 1, 2
+STATE, REALM, ARRIVED, FIRST, NEXT, BEFORE, BUCKET = range(7)
+"""Of a token: where it waits and since which arrival, when it began, its bucket and neighbours."""
+YOUNGER, OLDER = 7, 8
+"""Its neighbours in the order of beginnings."""
+COLUMNS = 9
+FRONT, BACK = 0, 1
+"""Of a key: the token that began first, and the one that began last."""
+FREE, FOUND, GONE, ARRIVALS = 0, 1, 2, 3
 
 
 class Comparisons(NamedTuple):
     """By comparison: the state that compares, the slot it compares with, how, and whether as
-    floating numbers."""
+    floating numbers; and by state which comparison finds its bucket, or -1."""
 
     state: Any
     slot: Any
     operator: Any
     is_float: Any
+    index: Any
 
 
 class Values(NamedTuple):
@@ -57,28 +64,27 @@ class Bound(NamedTuple):
 
 class Ends(NamedTuple):
     """Which tokens are free, which places of first events nobody needs any more; and how many
-    tokens are free, how many matches were found, and how many such places there are."""
+    tokens are free, how many matches were found, how many such places there are, and how often a
+    token came to wait."""
 
     free: Any
     gone: Any
     counts: Any
 
 
-class Lists(NamedTuple):
-    """Who waits: first and last by state and key, and who follows by token."""
+class Waiting(NamedTuple):
+    """Lines of tokens, the first and last token of each bucket, and of each key."""
 
-    head: Any
-    tail: Any
-    following: Any
+    tokens: Any
+    buckets: Any
+    ages: Any
 
 
-class Ages(NamedTuple):
-    """When a token began and whether it still waits; by key when its oldest and youngest began."""
+class Found(NamedTuple):
+    """The matches: refs by state, and the events that completed them."""
 
-    first: Any
-    alive: Any
-    oldest: Any
-    youngest: Any
+    matched: Any
+    completing: Any
 
 
 @part
@@ -107,26 +113,89 @@ def end(t: int, refs: Any, ends: Ends) -> None:
         ends.counts[GONE] += 1
 
 
+@part
+def bucket_of(state: int, realm: int, value: int, buckets: int) -> int:
+    """The bucket of a state, a key and a value; `buckets` is a power of two."""
+    mixed = (value ^ (realm * 1_000_003) ^ (state * 998_244_353)) * 2_862_933_555_777_941_757
+    return int((mixed ^ (mixed >> 31)) & (buckets - 1))
+
+
 @lent
-def append(state: int, k: int, t: int, lists: Lists) -> None:
-    """The token comes to wait at a state."""
-    lists.following[t] = -1
-    if lists.tail[state, k] == -1:
-        lists.head[state, k] = t
+def link(t: int, index: Any, held_i: Any, tokens: Any, buckets: Any) -> None:
+    """The token stands at the end of the bucket of its state."""
+    state = tokens[t, STATE]
+    value = held_i[index[state], t] if index[state] >= 0 else 0
+    b = bucket_of(state, tokens[t, REALM], value, len(buckets))
+    last = buckets[b, 1]
+    tokens[t, BUCKET], tokens[t, BEFORE], tokens[t, NEXT] = b, last, -1
+    if last == -1:
+        buckets[b, 0] = t
     else:
-        lists.following[lists.tail[state, k]] = t
-    lists.tail[state, k] = t
+        tokens[last, NEXT] = t
+    buckets[b, 1] = t
 
 
-@lent
-def unlink(state: int, k: int, before: int, after: int, lists: Lists) -> None:
-    """What stood between two tokens of a list leaves it."""
+@part
+def unlink(t: int, tokens: Any, buckets: Any) -> None:
+    """The token leaves its bucket."""
+    b, before, after = tokens[t, BUCKET], tokens[t, BEFORE], tokens[t, NEXT]
     if before == -1:
-        lists.head[state, k] = after
+        buckets[b, 0] = after
     else:
-        lists.following[before] = after
+        tokens[before, NEXT] = after
     if after == -1:
-        lists.tail[state, k] = before
+        buckets[b, 1] = before
+    else:
+        tokens[after, BEFORE] = before
+
+
+@kernel
+def link_all(order: Any, index: Any, held_i: Any, tokens: Any, buckets: Any) -> None:
+    """Tokens stand in buckets anew, in that order."""
+    buckets[:] = -1
+    for i in range(len(order)):
+        link(order[i], index, held_i, tokens, buckets)
+
+
+@lent
+def begin_age(t: int, tokens: Any, ages: Any) -> None:
+    """The token stands behind all of its key that did not begin later. It is last, but for events
+    that are late."""
+    k = tokens[t, REALM]
+    after, before = -1, ages[k, BACK]
+    while before != -1 and tokens[before, FIRST] > tokens[t, FIRST]:
+        after, before = before, tokens[before, OLDER]
+    tokens[t, OLDER], tokens[t, YOUNGER] = before, after
+    if before == -1:
+        ages[k, FRONT] = t
+    else:
+        tokens[before, YOUNGER] = t
+    if after == -1:
+        ages[k, BACK] = t
+    else:
+        tokens[after, OLDER] = t
+
+
+@part
+def end_age(t: int, tokens: Any, ages: Any) -> None:
+    """The token leaves the order of beginnings."""
+    k, before, after = tokens[t, REALM], tokens[t, OLDER], tokens[t, YOUNGER]
+    if before == -1:
+        ages[k, FRONT] = after
+    else:
+        tokens[before, YOUNGER] = after
+    if after == -1:
+        ages[k, BACK] = before
+    else:
+        tokens[after, OLDER] = before
+
+
+@kernel
+def begin_ages(order: Any, tokens: Any, ages: Any) -> None:
+    """Tokens stand in the order of their beginnings anew."""
+    ages[:] = -1
+    for i in range(len(order)):
+        begin_age(order[i], tokens, ages)
 
 
 @part
@@ -159,94 +228,86 @@ def fits(state: int, e: int, t: int, compare: Comparisons, own: Values, held: Va
 
 
 @part
-def expire(
-    k: int, now: int, within: int, bound: Bound, lists: Lists, ages: Ages, ends: Ends
+def leave(t: int, refs: Any, waiting: Waiting, ends: Ends) -> None:
+    """The token is over."""
+    unlink(t, waiting.tokens, waiting.buckets)
+    end_age(t, waiting.tokens, waiting.ages)
+    waiting.tokens[t, STATE] = 0
+    end(t, refs, ends)
+
+
+@part
+def expire(k: int, now: int, within: int, refs: Any, waiting: Waiting, ends: Ends) -> None:
+    """Drops the tokens of a key that began too far from `now`: too long ago, or, if the event is
+    late, too long behind it."""
+    tokens, ages = waiting.tokens, waiting.ages
+    while ages[k, FRONT] != -1 and tokens[ages[k, FRONT], FIRST] < now - within:
+        leave(ages[k, FRONT], refs, waiting, ends)
+    while ages[k, BACK] != -1 and tokens[ages[k, BACK], FIRST] > now + within:
+        leave(ages[k, BACK], refs, waiting, ends)
+
+
+@part
+def arrive(
+    t: int, state: int, compare: Comparisons, whole: Any, waiting: Waiting, ends: Ends
 ) -> None:
-    """Drops the tokens of a key that began too far from `now`."""
-    low, high = _FAR, -_FAR
-    for state in range(1, len(lists.head)):
-        before = -1
-        t = lists.head[state, k]
-        while t != -1:
-            after = lists.following[t]
-            if abs(now - ages.first[t]) > within:
-                ages.alive[t] = False
-                end(t, bound.refs, ends)
-                unlink(state, k, before, after, lists)
-            else:
-                low = min(low, ages.first[t])
-                high = max(high, ages.first[t])
-                before = t
-            t = after
-    ages.oldest[k], ages.youngest[k] = low, high
+    """The token comes to wait at a state."""
+    ends.counts[ARRIVALS] += 1
+    waiting.tokens[t, STATE], waiting.tokens[t, ARRIVED] = state, ends.counts[ARRIVALS]
+    link(t, compare.index, whole, waiting.tokens, waiting.buckets)
 
 
-@kernel
-def match_chain(
+@lent
+def play_chain(
     within: int,
     compare: Comparisons,
     events: Events,
     bound: Bound,
-    lists: Lists,
-    ages: Ages,
+    waiting: Waiting,
     ends: Ends,
-) -> Any:
-    """Plays events: gives (matched refs by state, completing events)."""
-    states = len(lists.head)
-    # A match ends a token, so there are no more than tokens and events.
-    room = len(ages.first) + len(events.key)
-    matched = np.empty((states - 1, room), np.int64)
-    completing = np.empty(room, np.int64)
-    counts = ends.counts
+    found: Found,
+) -> None:
+    """Plays events. `within` is -1 where matches may take any time."""
+    last = len(compare.index) - 1
+    tokens, buckets, _ = waiting
     for e in range(len(events.key)):
         k, now, bits = events.key[e], events.time[e], events.eligible[e]
-        if within >= 0 and (ages.oldest[k] < now - within or ages.youngest[k] > now + within):
-            expire(k, now, within, bound, lists, ages, ends)
-        for state in range(states - 1, 0, -1):
+        if within >= 0:
+            expire(k, now, within, bound.refs, waiting, ends)
+        for state in range(last, 0, -1):
             if not (bits >> state) & 1:
                 continue
-            before = -1
-            t = lists.head[state, k]
+            value = 0
+            comparison = compare.index[state]
+            if comparison >= 0:
+                if events.own.null[comparison, e]:
+                    continue
+                value = events.own.whole[comparison, e]
+            t = buckets[bucket_of(state, k, value, len(buckets)), 0]
             while t != -1:
-                after = lists.following[t]
-                if fits(state, e, t, compare, events.own, bound.held):
-                    unlink(state, k, before, after, lists)
-                    if state == states - 1:
-                        matched[:, counts[FOUND]] = bound.refs[:, t]
-                        completing[counts[FOUND]] = e
-                        counts[FOUND] += 1
-                        ages.alive[t] = False
-                        end(t, bound.refs, ends)
+                after = tokens[t, NEXT]
+                if (
+                    tokens[t, STATE] == state
+                    and tokens[t, REALM] == k
+                    and fits(state, e, t, compare, events.own, bound.held)
+                ):
+                    if state == last:
+                        n = ends.counts[FOUND]
+                        for slot in range(last):
+                            found.matched[slot, n] = bound.refs[slot, t]
+                        found.completing[n] = e
+                        ends.counts[FOUND] += 1
+                        leave(t, bound.refs, waiting, ends)
                     else:
+                        unlink(t, tokens, buckets)
                         bind(state, e, t, compare.slot, events.other, bound)
-                        append(state + 1, k, t, lists)
-                else:
-                    before = t
+                        arrive(t, state + 1, compare, bound.held.whole, waiting, ends)
                 t = after
         if bits & 1:
-            counts[FREE] -= 1
-            t = ends.free[counts[FREE]]
+            ends.counts[FREE] -= 1
+            t = ends.free[ends.counts[FREE]]
             bound.refs[:, t] = -1
+            tokens[t, REALM], tokens[t, FIRST] = k, now
             bind(0, e, t, compare.slot, events.other, bound)
-            ages.alive[t] = True
-            ages.first[t] = now
-            ages.oldest[k] = min(ages.oldest[k], now)
-            ages.youngest[k] = max(ages.youngest[k], now)
-            append(1, k, t, lists)
-    return matched[:, : counts[FOUND]], completing[: counts[FOUND]]
-
-
-@kernel
-def waiting(head: Any, following: Any) -> Any:
-    """The tokens of a list, oldest first."""
-    n = 0
-    t = head
-    while t != -1:
-        n += 1
-        t = following[t]
-    out = np.empty(n, np.int64)
-    t = head
-    for i in range(n):
-        out[i] = t
-        t = following[t]
-    return out
+            arrive(t, 1, compare, bound.held.whole, waiting, ends)
+            begin_age(t, tokens, waiting.ages)

@@ -1,4 +1,4 @@
-"""Chains of single events that begin with `every`, on columns; see kernels.matching."""
+"""Chains of single events that begin with `every`, on columns; see chains.kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from lockstep.columns.frame import Rows
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
 from lockstep.columns.played import Played, behind_start, play, present
-from lockstep.patterns.chains.tokens import Tokens
+from lockstep.columns.units import States
+from lockstep.patterns.chains.tokens import ChainTokens
 from lockstep.patterns.chains.unit import ChainUnit
 from lockstep.patterns.columns.rows import bound_column, eligible, selected
 from lockstep.patterns.columns.unit import PatternParts
@@ -25,7 +26,7 @@ class ChainQuery(ChainUnit):
     shows_timers = False
 
     def __init__(self, parts: PatternParts, within_ms: int | None) -> None:
-        self._tokens = tokens = Tokens(len(parts.states), parts.comparisons)
+        self._tokens = tokens = ChainTokens(len(parts.states), parts.comparisons, parts.pool)
         super().__init__(parts, tokens)
         self._within_ms = -1 if within_ms is None else within_ms
 
@@ -80,3 +81,9 @@ class ChainQuery(ChainUnit):
 
     def due_ms(self) -> int | None:
         return None
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def load(self, states: States) -> None:
+        super().load(states)
+        self._tokens.loaded()

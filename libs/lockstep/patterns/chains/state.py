@@ -14,7 +14,7 @@ from lockstep.columns.frame import Rows
 from lockstep.columns.held import HeldRows
 from lockstep.columns.pool import StringPool
 from lockstep.operators.contract import StreamEvent
-from lockstep.patterns.chains.tokens import TokenValues
+from lockstep.patterns.chains.tokens import Tokens
 from lockstep.patterns.conditions import Comparison
 
 _FRESH = (-1, 0, -1, -1, 0)
@@ -36,7 +36,7 @@ class ChainState:
 
     def __init__(
         self,
-        tokens: TokenValues,
+        tokens: Tokens,
         held: Sequence[HeldRows],
         comparisons: Sequence[Comparison],
         pool: StringPool,
@@ -84,8 +84,7 @@ class ChainState:
         for index, (pending, arriving, _) in enumerate(places):
             for number in (*pending, *arriving) if index else ():
                 slots, _, first_ms, standing = encoded[number]
-                token = self._tokens.add(index, realm)
-                self._tokens.begun(token, realm, first_ms)
+                token = self._tokens.add(index, realm, first_ms)
                 self._tokens.stands(token, standing)
                 for slot in range(index):
                     place = self._placed(slot, slots[slot], known[slot])

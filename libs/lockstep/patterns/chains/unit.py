@@ -16,7 +16,7 @@ from lockstep.columns.played import Played
 from lockstep.columns.units import States
 from lockstep.patterns.chains.kernel import Events, Values
 from lockstep.patterns.chains.state import ChainState, comparable
-from lockstep.patterns.chains.tokens import TokenValues
+from lockstep.patterns.chains.tokens import Tokens
 from lockstep.patterns.columns.rows import bound_column
 from lockstep.patterns.columns.unit import PatternParts, PatternUnit
 
@@ -24,7 +24,7 @@ from lockstep.patterns.columns.unit import PatternParts, PatternUnit
 class ChainUnit(PatternUnit):
     """See Unit. `tokens` are the partial matches; the last state binds nothing that is kept."""
 
-    def __init__(self, parts: PatternParts, tokens: TokenValues) -> None:
+    def __init__(self, parts: PatternParts, tokens: Tokens) -> None:
         super().__init__(parts)
         self._comparisons = comparisons = parts.comparisons
         self._pool = pool = parts.pool

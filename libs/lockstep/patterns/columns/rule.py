@@ -4,7 +4,6 @@ partitions."""
 
 from __future__ import annotations
 
-from lockstep.columns.bound import Bound, bounds_in
 from lockstep.columns.rule import NotLowerable, Rule, Site
 from lockstep.columns.units import Unit
 from lockstep.patterns.columns import token_kernel as machine
@@ -12,10 +11,9 @@ from lockstep.patterns.columns.machine import PatternMachine
 from lockstep.patterns.columns.memory import Program
 from lockstep.patterns.columns.query import PatternQuery
 from lockstep.patterns.columns.shape import Shape
-from lockstep.patterns.parts import pattern_parts
+from lockstep.patterns.parts import pattern_parts, read_by
 from lockstep.plan import PartitionNode, QueryNode
-from lockstep.siddhiql.checked import CheckedPattern, CheckedQuery
-from lockstep.siddhiql.scope import OUTPUT_SLOT
+from lockstep.siddhiql.checked import CheckedPattern
 from lockstep.streams.partition_timers import check_timers
 
 
@@ -28,7 +26,7 @@ def _lower(node: QueryNode, site: Site, *, is_sequence: bool) -> Unit | None:
         _check_waits(node, shape, site)
     parts = pattern_parts(node, pattern, site)
     streams = list(dict.fromkeys(state.stream for state in parts.states))
-    read = sorted(_read_by(node.query), key=lambda bound: bound.number)
+    read = sorted(read_by(node.query), key=lambda bound: bound.number)
     program = Program(
         shape,
         [streams.index(state.stream) for state in parts.states],
@@ -54,17 +52,6 @@ def _check_waits(node: QueryNode, shape: Shape, site: Site) -> None:
                 raise NotLowerable(
                     f"an absence at the beginning, in a partition whose instances {unread[0]} makes"
                 )
-
-
-def _read_by(query: CheckedQuery) -> set[Bound]:
-    """What select, group by and having read of a match."""
-    selector = query.query.selector
-    read = {bound for item in query.selection for bound in bounds_in(item.expression, query.scope)}
-    for variable in selector.group_by:
-        read |= set(bounds_in(variable, query.scope))
-    if selector.having is not None:
-        read |= set(bounds_in(selector.having, query.having_scope))
-    return {bound for bound in read if bound.slot != OUTPUT_SLOT}
 
 
 PATTERNS = Rule("pattern", lambda node, site: _lower(node, site, is_sequence=False))
