@@ -114,15 +114,17 @@ def _reference(
     type_ = source.schema.types[position]
     if source.is_list and index is None and slot != scope.preferred:
         type_ = AttributeType.OBJECT
-    return AttributeRef(slot, position, type_, source.is_list, _picked(scope, source, index))
+    return AttributeRef(slot, position, type_, source.is_list, _picked(scope, slot, index))
 
 
-def _picked(scope: Scope, source: Source, index: ast.EventIndex | None) -> ast.EventIndex | None:
+def _picked(scope: Scope, slot: int, index: ast.EventIndex | None) -> ast.EventIndex | None:
     """Which of several events an index picks: of a pattern's single event `[0]` and `[last]` are
-    that event, and any other there is none. Elsewhere a name always stands for one event, whatever
-    its index."""
-    is_single = not source.is_list and (scope.shape is not Shape.MATCHED or not _offset(index))
-    return None if is_single else index
+    that event, and any other there is none. In its own filter `[last]` is the one before. Elsewhere
+    a name always stands for one event, whatever its index."""
+    if scope.shape is not Shape.MATCHED:
+        return None
+    is_itself = not scope.sources[slot].is_list and slot != scope.preferred
+    return None if is_itself and not _offset(index) else index
 
 
 def _offset(index: ast.EventIndex | None) -> int:
@@ -184,6 +186,9 @@ def _unknown_attribute(scope: Scope, variable: ast.Variable) -> SiddhiQLError:
 def _resolve_qualified(scope: Scope, variable: ast.Variable, source_name: str) -> AttributeRef:
     slots = slots_named(scope, source_name)
     if not slots:
+        if source_name.startswith("!") and slots_named(scope, source_name[1:]):
+            what = f"{source_name}.{variable.name}: '!' is no word for 'not' here"
+            raise _error(variable.at, what, f"write: not {source_name[1:]}.{variable.name}")
         raise _error(
             variable.at,
             f"there is no stream or reference {source_name!r} here",
@@ -213,7 +218,7 @@ def _resolve_event(scope: Scope, reference: ast.EventReference) -> SlotRef:
     slots = slots_named(scope, reference.source)
     if len(slots) == 1:
         source = scope.sources[slots[0]]
-        return SlotRef(slots[0], source.is_list, _picked(scope, source, reference.index))
+        return SlotRef(slots[0], source.is_list, _picked(scope, slots[0], reference.index))
     if slots:
         raise _error(reference.at, f"{reference.source!r} is ambiguous here", "use aliases")
     raise _error(

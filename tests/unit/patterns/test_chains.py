@@ -205,6 +205,13 @@ def test_an_index_of_a_single_event(end: str, selected: str, expected: int | Non
     assert chunks == [[(expected,)]]
 
 
+def test_the_last_one_in_an_events_own_filter() -> None:
+    """That is the one before, and a single event has none."""
+    text = f"{STREAMS}from every e1=S -> e2=R[e2[last].i is null] select e2.i as v insert into O;"
+    steps = ((1000, "S", [("a", 1, 0.0)]), (1500, "R", [("a", 2, 0)]))
+    assert played(text, *steps, rule="pattern") == [[(2,)]]
+
+
 def test_late_events_and_equal_values() -> None:
     """`within` counts from both sides, whoever began late; a bucket is that of the value."""
     text = (
