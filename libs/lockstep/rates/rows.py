@@ -124,6 +124,13 @@ class Keys:
         key: Any = self.space.keys[group]
         return key[1] if self._by_realm else key
 
+    def instances(self) -> Sequence[int]:
+        """The instances that have groups."""
+        if not self._by_realm:
+            return [0]
+        self.groups_of(0)
+        return list(self._groups_of)
+
     def groups_of(self, realm: int) -> Sequence[int]:
         """The groups of an instance."""
         if not self._by_realm:
@@ -142,9 +149,14 @@ class Keys:
         live = np.zeros(len(self), np.bool_)
         for rows in held:
             live[rows.groups] = True
-        moved = self.space.compact(live)
-        self._groups_of, self._known = {}, 0
+        moved = self.keep(live)
         return tuple(replace(rows, groups=moved[rows.groups]) for rows in held)
+
+    def keep(self, live: Any) -> Index:
+        """Forgets all keys but those; gives the number that each has from now on."""
+        self._groups_of, self._known = {}, 0
+        moved: Index = self.space.compact(live)
+        return moved
 
     # --- as the reference's limiters keep rows ---------------------------------------------------
 

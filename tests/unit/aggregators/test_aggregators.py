@@ -241,3 +241,13 @@ def test_without_a_window_an_extreme_keeps_itself_alone() -> None:
     restored.send("S", [-1.0])
     assert restored.stream("O")[-1].data == (700.0, -1.0)
     assert size < 2000
+
+
+def test_the_sign_of_a_zero_that_came_again() -> None:
+    """That of the one inside, not of one that has left; a restored replica shows the same."""
+    text = "define stream S (d double); from S#window.length(3) select max(d) as m insert into O;"
+    app, shown = VirtualApp(text), []
+    for value in (0.0, 5.0, -3.0, -0.0, -3.0, -3.0):
+        app.send("S", (value,))
+        shown.append(repr(app.stream("O")[-1].data[0]))
+    assert shown[-2:] == ["-0.0", "-0.0"]

@@ -57,7 +57,9 @@ def test_first_by_number() -> None:
     limiter = FirstByNumber(RATED, 2)
     assert run(limiter, chunks([1, 2, 3], [4]), groups=[0, 1, 0, 0]) == [[1, 2], [4]]
     assert run(limiter, chunks([5, 6]), groups=[0, 1]) == []
-    assert limiter.store(0) == [("a", 0), ("b", 0)]
+    assert limiter.store(0) == []
+    assert run(limiter, chunks([7, 8]), groups=[1, 0]) == [[7, 8]]
+    assert limiter.store(0) == [("b", 1), ("a", 1)]
 
 
 def test_last_by_number() -> None:
@@ -105,7 +107,9 @@ def test_first_by_time() -> None:
     """By the clock of the app since the last that passed."""
     limiter = FirstByTime(RATED, 100)
     assert run(limiter, chunks([1, 2], [3], [4], at=[100, 150, 200]), [0, 1, 0, 0]) == [[1, 2], [4]]
-    assert limiter.store(0) == [("a", 200), ("b", 100)]
+    assert limiter.store(0) == [("a", 200)]
+    assert run(limiter, chunks([5], [6], at=[210, 299]), [1, 0]) == [[5]]
+    assert limiter.store(0) == [("a", 200), ("b", 210)]
 
 
 def test_snapshot_without_a_window() -> None:

@@ -16,8 +16,8 @@ from lockstep.operators.contract import CURRENT, EXPIRED, StreamEvent
 from lockstep.operators.state import seal, unseal
 from lockstep.plan import plan_of
 from lockstep.rates import rows
-from lockstep.rates.by_number.columns import AllByNumber, LastByNumber
-from lockstep.rates.by_time.columns import AllByTime, LastByTime
+from lockstep.rates.by_number.columns import AllByNumber, FirstByNumber, LastByNumber
+from lockstep.rates.by_time.columns import AllByTime, FirstByTime, LastByTime
 from lockstep.rates.contract import Rated
 from lockstep.rates.instances import AllOfInstances, LastOfInstances
 from lockstep.rates.snapshot import columns as snapshot
@@ -45,11 +45,16 @@ QUERIES = [
     (f"S {SUMS} output all every 20 events", RUNNING),
     (f"S {SUMS} output last every 20 events", RUNNING),
     (f"S {SUMS} output snapshot every 1 sec", RUNNING),
+    (f"S {SUMS} output first every 1 sec", RUNNING),
+    (f"S {SUMS} output first every 3 events", RUNNING),
+    (f"S {SUMS} output first every 1 events", RUNNING),
 ]
 KEYED = "partition with (s of S) begin from S {} insert into O; end;"
 IN_PARTITIONS = [
     "select s, sum(i) as n, d group by i output last every 4 events",
     "select s, sum(i) as n, d group by i output all every 4 events",
+    "select s, sum(i) as n, d group by i output first every 700 milliseconds",
+    "select s, sum(i) as n, d group by i output first every 3 events",
 ]
 
 
@@ -199,6 +204,43 @@ def test_names_of_rows_that_left_by_number(make: Any) -> None:
     for at in range(50, 2050, 100):
         assert brought(limiter, at) == [[*range(COUNT)]]
         assert len(limiter.keys) <= 2 * COUNT + rows.FORGET_MIN
+
+
+def test_names_of_groups_that_passed_long_ago() -> None:
+    """Whoever comes again passes, as who is new does."""
+    limiter = FirstByTime(RATED, 150)
+    for at in range(50, 2050, 100):
+        brought(limiter, at)
+        assert len(limiter.keys) <= 4 * COUNT + rows.FORGET_MIN
+    assert len(limiter.store(0)) == 2 * COUNT
+
+
+def test_names_of_groups_that_are_whole() -> None:
+    """A group of which N rows came counts from 0, as one that is new."""
+    limiter = FirstByNumber(RATED, 2)
+    for at in range(50, 2050, 100):
+        brought(limiter, at, kinds=(0, 0))
+        assert len(limiter.keys) <= rows.FORGET_MIN + COUNT
+        assert limiter.store(0) == []
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+def test_states_of_first_as_earlier_releases_kept_them(executor: str) -> None:
+    """In order of first rows, with groups that are over or whole."""
+    text = f"{S} from S select s, i group by s output first every 3 events insert into O;"
+    with VirtualApp(text) as app:
+        app.send("S", ("a", 1, 0.5))
+        position, body = unseal(app.snapshot())
+    operators = dict(body["engine"]["operators"])
+    (path,) = [path for path in operators if path.endswith("/rate")]
+    operators[path] = [("whole", 0), ("a", 1)]
+    body["engine"]["operators"] = list(operators.items())
+    with VirtualApp.restore(text, seal(position, body), executor=executor) as app:
+        assert rate_of(app) == [("a", 1)]
+        for key, value in (("whole", 2), ("a", 3), ("a", 4), ("a", 5)):
+            app.send("S", (key, value, 0.5))
+        assert [event.data for event in app.stream("O")] == [("whole", 2), ("a", 5)]
+        assert rate_of(app) == [("whole", 1), ("a", 1)]
 
 
 @pytest.mark.parametrize("make", [AllOfInstances, LastOfInstances])

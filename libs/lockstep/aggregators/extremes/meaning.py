@@ -17,9 +17,10 @@ class Minimum:
 
     A heap of the values that may be the smallest, and how often each is present. Entries of values
     that have left are thrown away when they come to the top, or all at once when they are many.
+    An entry of 0.0 that has left stands for a -0.0 that came later, so the present one is kept.
     """
 
-    __slots__ = ("_copies", "_debt", "_heap", "_only_grows")
+    __slots__ = ("_copies", "_debt", "_heap", "_only_grows", "_zero")
     _sign = 1
 
     def __init__(self) -> None:
@@ -27,6 +28,7 @@ class Minimum:
         self._copies: dict[float, int] = {}
         self._debt = Debt()
         self._heap: list[float] = []
+        self._zero: float = 0
 
     def add(self, value: float | None) -> None:
         if value is None or value != value:  # NaN has no place in an order
@@ -35,6 +37,7 @@ class Minimum:
         if self._only_grows:
             if not self._heap or value < self._heap[0]:
                 self._heap, self._copies = [value], {value: 1}
+                self._zero = value
             return
         if self._debt.count and self._debt.pays(value):
             return
@@ -43,6 +46,8 @@ class Minimum:
             copies[value] += 1
             return
         copies[value] = 1
+        if value == 0:
+            self._zero = value
         heapq.heappush(self._heap, value)
         if len(self._heap) > 2 * len(copies) + _STALE_MAX:
             self._heap = sorted(copies)
@@ -74,7 +79,9 @@ class Minimum:
         self._heap.clear()
 
     def value(self) -> float | None:
-        return self._heap[0] * self._sign if self._heap else None
+        if not self._heap:
+            return None
+        return (self._heap[0] or self._zero) * self._sign
 
     def is_empty(self) -> bool:
         return not self._copies and not self._debt.count
@@ -86,6 +93,7 @@ class Minimum:
         self._copies = dict(state)
         self._debt.take_out(self._copies)
         self._heap = sorted(self._copies)
+        self._zero = next((value for value in self._copies if value == 0), 0)
 
 
 class Maximum(Minimum):

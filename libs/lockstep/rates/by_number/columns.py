@@ -10,6 +10,7 @@ from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Index
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
+from lockstep.rates import rows as rows_of
 from lockstep.rates.contract import Rated
 from lockstep.rates.rows import Keys, Limited, last_by_group
 from lockstep.rates.waiting import Waiting
@@ -63,29 +64,61 @@ class AllByNumber(ByNumber):
 
 
 class FirstByNumber(ByNumber):
-    """The 1st, (N+1)th, … row, counted by group."""
+    """The 1st, (N+1)th, … row, counted by group. A group with N rows is as good as new."""
 
     def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
         super().__init__(rated, every, by_realm=by_realm)
         self._counts = np.zeros(0, np.int64)
+        self._passed = np.zeros(0, np.int64)
+        """The number of the row that passed last, by group."""
+        self._number = 0
+        self._known_count = 0
+        """Groups that were in use when some were forgotten."""
 
     def run(self, rows: Limited, moves: Moves) -> Output:
         groups = rows.block.groups
-        self._counts = grown(self._counts, len(self.keys))
+        self._reserve(len(self.keys))
         number = self._counts[groups] + occurrence(groups)
         totals = np.bincount(groups, minlength=len(self._counts))
         self._counts = (self._counts + totals) % self.every
-        return rows.kept(number % self.every == 0)
+        passes = number % self.every == 0
+        index = np.flatnonzero(passes)
+        np.maximum.at(self._passed, groups[index], self._number + index)
+        self._number += len(groups)
+        output = rows.kept(passes)
+        self._forget()
+        return output
+
+    def _reserve(self, groups: int) -> None:
+        self._counts, self._passed = grown(self._counts, groups), grown(self._passed, groups)
+
+    def _forget(self) -> None:
+        """Where many groups came since, forgets those that are as good as new."""
+        if len(self.keys) <= 2 * self._known_count + rows_of.FORGET_MIN:
+            return
+        live = self._counts[: len(self.keys)] > 0
+        self.keys.keep(live)
+        # Those that stay keep their order.
+        self._counts, self._passed = (
+            self._counts[: len(live)][live],
+            self._passed[: len(live)][live],
+        )
+        self._known_count = len(self.keys)
 
     def store(self, realm: int) -> Any:
-        counts = self._counts.tolist()
-        return [(self.keys.named(group), counts[group]) for group in self.keys.groups_of(realm)]
+        groups = np.array(self.keys.groups_of(realm), np.int64)
+        groups = groups[self._counts[groups] > 0]
+        groups = groups[np.argsort(self._passed[groups])]
+        counts = self._counts[groups].tolist()
+        return [(self.keys.named(g), n) for g, n in zip(groups.tolist(), counts, strict=True)]
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         for key, count in state:
-            group = self.keys.id_of(realm, key)
-            self._counts = grown(self._counts, group + 1)
-            self._counts[group] = count
+            if count:
+                group = self.keys.id_of(realm, key)
+                self._reserve(group + 1)
+                self._counts[group], self._passed[group] = count, self._number
+                self._number += 1
 
 
 def occurrence(groups: Index) -> Index:

@@ -33,7 +33,7 @@ class AllByNumber(RateBase):
 
 
 class FirstByNumber(RateBase):
-    """The 1st, (N+1)th, … row, counted per group.
+    """The 1st, (N+1)th, … row, counted per group. A group with N rows is as good as new.
 
     Under @app:compat('siddhi-5.1') `first every 1 events` emits once and then never.
     """
@@ -50,16 +50,19 @@ class FirstByNumber(RateBase):
             count = self._counts.get(row.key, 0)
             if count == 0:
                 out.append(row)
-            self._counts[row.key] = 1 if self._sticks else (count + 1) % self.every
+            if self._sticks or count + 1 < self.every:
+                self._counts[row.key] = 1 if self._sticks else count + 1
+            else:
+                self._counts.pop(row.key, None)
         if out:
             self.emit(out)
 
     def snapshot(self) -> PlainState:
-        """Rows seen since the last that passed, by group."""
+        """Rows seen since the last that passed, by group, in that order."""
         return list(self._counts.items())
 
     def restore(self, state: PlainState) -> None:
-        self._counts = dict(state)
+        self._counts = {key: count for key, count in state if count}
 
 
 class LastByNumber(RateBase):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from lockstep.operators.contract import Context, PlainState
@@ -79,12 +80,12 @@ class LastByTime(PeriodicRate):
 
 class FirstByTime(RateBase):
     """A row passes if none of its group passed in the `every` before it, by the app clock; no
-    timer.
+    timer. A group whose time was over when another one passed is as good as new.
     """
 
     def __init__(self, every: int, context: Context) -> None:
         super().__init__(every, context)
-        self._passed_ms: dict[Any, int] = {}
+        self._passed_ms: OrderedDict[Any, int] = OrderedDict()
 
     def process(self, chunk: list[Row]) -> None:
         """Rows far enough behind the last that passed."""
@@ -94,13 +95,16 @@ class FirstByTime(RateBase):
             last = self._passed_ms.get(row.key)
             if last is None or now - last >= self.every:
                 self._passed_ms[row.key] = now
+                self._passed_ms.move_to_end(row.key)
                 out.append(row)
         if out:
+            while now - next(iter(self._passed_ms.values())) >= self.every:
+                self._passed_ms.popitem(last=False)
             self.emit(out)
 
     def snapshot(self) -> PlainState:
-        """When the last row passed, by group."""
+        """When the last row passed, by group, in that order."""
         return list(self._passed_ms.items())
 
     def restore(self, state: PlainState) -> None:
-        self._passed_ms = dict(state)
+        self._passed_ms = OrderedDict(sorted(state, key=lambda passed: passed[1]))
