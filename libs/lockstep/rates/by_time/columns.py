@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Index
 from lockstep.columns.compiled import plain
 from lockstep.columns.merging import counts_before
@@ -18,7 +19,6 @@ from lockstep.rates.by_time import kernel as limiting
 from lockstep.rates.contract import Rated
 from lockstep.rates.rows import Block, Keys, Limited, last_by_group
 from lockstep.rates.waiting import Waiting
-from lockstep.windows.batches import grown_lines
 
 
 class Periods:
@@ -141,7 +141,8 @@ class FirstByTime:
     def __init__(self, rated: Rated, every: int, *, by_realm: bool = False) -> None:
         self.keys = Keys(by_realm=by_realm)
         self._every_ms = every
-        self._passed = np.zeros((0, limiting.COLUMNS), np.int64)
+        self._passed = np.zeros(0, np.int64)
+        self._numbers = np.zeros(0, np.int64)
         self._known_count = 0
         """Groups that were in use when some were forgotten."""
         self._number = 0
@@ -153,15 +154,20 @@ class FirstByTime:
         return None
 
     def run(self, rows: Limited, moves: Moves) -> Output:
-        self._passed = grown_lines(self._passed, len(self.keys))
+        self._reserve(len(self.keys))
         now = plain(rows.chunks.per_event(rows.chunks.now), np.int64)
         groups = plain(rows.block.groups, np.int64)
         output = rows.kept(
-            limiting.first_by_time(now, groups, self._every_ms, self._number, self._passed)
+            limiting.first_by_time(
+                now, groups, self._every_ms, self._number, self._passed, self._numbers
+            )
         )
         self._number += len(now)
         self._forget()
         return output
+
+    def _reserve(self, groups: int) -> None:
+        self._passed, self._numbers = grown(self._passed, groups), grown(self._numbers, groups)
 
     def _forget(self) -> None:
         """Where many groups came since, forgets those that are as good as new."""
@@ -171,13 +177,15 @@ class FirstByTime:
         for realm in self.keys.instances():
             live[self._fresh(realm)] = True
         self.keys.keep(live)
-        self._passed = self._passed[: len(live)][live]  # those that stay keep their order
+        # Those that stay keep their order.
+        self._passed = self._passed[: len(live)][live]
+        self._numbers = self._numbers[: len(live)][live]
         self._known_count = len(self.keys)
 
     def _fresh(self, realm: int) -> Index:
         """The groups of an instance whose time is not over, as they passed."""
         groups = np.array(self.keys.groups_of(realm), np.int64)
-        passed, number = self._passed[groups].T
+        passed, number = self._passed[groups], self._numbers[groups]
         newest = passed.max(initial=0, where=number > 0)
         fresh = (number > 0) & (passed + self._every_ms > newest)
         found: Index = groups[fresh][np.argsort(number[fresh])]
@@ -185,12 +193,12 @@ class FirstByTime:
 
     def store(self, realm: int) -> Any:
         groups = self._fresh(realm)
-        times = self._passed[groups, limiting.TIME].tolist()
+        times = self._passed[groups].tolist()
         return [(self.keys.named(g), time) for g, time in zip(groups.tolist(), times, strict=True)]
 
     def load(self, realm: int, state: Any, due_ms: int | None) -> None:
         for key, passed_ms in sorted(state, key=lambda passed: passed[1]):
             group = self.keys.id_of(realm, key)
-            self._passed = grown_lines(self._passed, group + 1)
+            self._reserve(group + 1)
             self._number += 1
-            self._passed[group] = passed_ms, self._number
+            self._passed[group], self._numbers[group] = passed_ms, self._number

@@ -8,19 +8,16 @@ import numpy as np
 
 from lockstep.columns.compiled import kernel
 
-TIME, NUMBER = 0, 1
-"""Of a group: when it let a row pass, and the number of that row; 0 where it never did."""
-COLUMNS = 2
-
 
 @kernel
-def first_by_time(now: Any, group: Any, every: int, number: int, passed: Any) -> Any:
-    """Which rows pass: those whose group let none pass in the time before. `number` rows were
-    there before these."""
+def first_by_time(now: Any, group: Any, every: int, number: int, passed: Any, numbers: Any) -> Any:
+    """Which rows pass: those whose group let none pass in the time before. `passed` and `numbers`
+    tell, by group, when it did last, and the number of that row; 0 where it never did. `number`
+    rows were there before these."""
     out = np.zeros(len(now), np.bool_)
     for i in range(len(now)):
         g = group[i]
-        if not passed[g, NUMBER] or now[i] - passed[g, TIME] >= every:
-            passed[g, TIME], passed[g, NUMBER] = now[i], number + i + 1
+        if not numbers[g] or now[i] - passed[g] >= every:
+            passed[g], numbers[g] = now[i], number + i + 1
             out[i] = True
     return out
