@@ -42,7 +42,7 @@ async def test_accounts_that_an_earlier_release_stored_are_read_and_written_back
     assert await store.accounts.change([old], [], expected=revision)
     revision, found = await store.accounts.read()
     known = directory(revision, [one for one in found if one.name == name]).users[name]
-    assert known == User(name, 1, "x", groups=frozenset({"g"}))
+    assert known == User(name, 1, "x", groups=frozenset({"g"}), id=name)
     assert known.active
     out = replace(known, active=False, id="1", external_id="e", display_name="Old")
     assert await store.accounts.change([stored(out)], [], expected=revision)

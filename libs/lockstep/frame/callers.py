@@ -82,8 +82,10 @@ class Passwords:
             return None
         self._from_one.succeeded(one)
         self._keep(seen, now_ms)
-        user = self._book.directory.active(name)  # who may have been deactivated meanwhile
-        return None if user is None else self._book.directory.principal_of(user)
+        user = self._book.directory.active(name)  # who may have another password meanwhile, or none
+        if user is None or user.password != kept:
+            return None
+        return self._book.directory.principal_of(user)
 
     def _digest(self, *parts: str) -> bytes:
         """Of what was right, under a key that ends with this process."""

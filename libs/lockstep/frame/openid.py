@@ -4,9 +4,9 @@ then, and kept while it is away."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -18,13 +18,23 @@ from lockstep.events.typed import converted, from_json
 from lockstep.frame.addresses import is_loopback
 from lockstep.rights import Principal, StrangerError
 from lockstep.rights.accounts import grant_of
-from lockstep.rights.openid import Key, Trust, claims_of, grants_of, header_of, keys_of, person
+from lockstep.rights.openid import (
+    Key,
+    SignatureError,
+    Trust,
+    claims_of,
+    grants_of,
+    header_of,
+    keys_of,
+    person,
+)
 from lockstep.settings import OidcSettings
 from lockstep.telemetry import Logger
 from lockstep.tls import TlsFiles, calling
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 MAX_ANSWER_BYTES: Final = 1_000_000
+Judged = TypeVar("Judged")
 
 
 class ProviderError(LockstepError):
@@ -81,7 +91,8 @@ def trust_of(settings: OidcSettings) -> Trust:
 
 class Provider:
     """Knows people by the provider's tokens. `run` keeps the keys fresh; a token that names a key
-    that is not known makes it look again, but not more often than the settings say."""
+    that is not known, or that is signed with another, makes it look again, but not more often than
+    the settings say."""
 
     def __init__(self, settings: OidcSettings, clock: Clock, log: Logger) -> None:
         self._settings = settings
@@ -99,8 +110,9 @@ class Provider:
     async def person(self, token: str) -> Principal:
         """Whose token it is. StrangerError says what is wrong; UnavailableError where the keys are
         not known."""
-        key = await self._signing(token)
-        return person(token, key, self._trust, self._clock.now_ms())
+        return await self._judged(
+            token, lambda key: person(token, key, self._trust, self._clock.now_ms())
+        )
 
     async def document(self) -> Document:
         """What it says of itself, with endpoints that a browser may be sent to; UnavailableError,
@@ -131,12 +143,27 @@ class Provider:
             raise UnavailableError(f"cannot ask the provider at {url}: {error}") from error
         except (ValueError, ProviderError) as error:
             raise StrangerError(f"the provider gives no token for this code: {error}") from error
-        key = await self._signing(given.id_token)
         ours = replace(self._trust, audiences=frozenset({client}))
-        claims, _ = claims_of(given.id_token, key, ours, self._clock.now_ms())
+        claims, _ = await self._judged(
+            given.id_token,
+            lambda key: claims_of(given.id_token, key, ours, self._clock.now_ms()),
+        )
         if claims.get("nonce") != nonce or claims.get("azp", client) != client:
             raise StrangerError("the provider's id token is of another log-in")
         return given
+
+    async def _judged(self, token: str, judge: Callable[[Key], Judged]) -> Judged:
+        """By the key as it is today: the provider may have another one under the same id, or
+        without one."""
+        key = await self._signing(token)
+        try:
+            return judge(key)
+        except SignatureError:
+            await self._look_again()
+            newer = await self._signing(token)
+            if newer == key:
+                raise
+            return judge(newer)
 
     async def _signing(self, token: str) -> Key:
         """The key that it says it is signed with."""
@@ -177,7 +204,7 @@ class Provider:
             )
 
     async def _look_again(self) -> None:
-        """For a key that is not known; anybody can name one, so not too often."""
+        """For a key that is not known; anybody can ask for one, so not too often."""
         async with self._looking:
             again_ms = self._settings.keys_again_ms
             if self._looked_ms is None or self._clock.monotonic_ms() - self._looked_ms >= again_ms:

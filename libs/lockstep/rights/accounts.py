@@ -18,9 +18,12 @@ from lockstep.rights.model import EVERYWHERE, Grant, Kind, Principal, Role
 PREFIX: Final = "lockstep"
 ID_CHARACTERS: Final = 12
 MAX_NAME_CHARACTERS: Final = 100
+_TAKEN: Final = "~"
+"""Before an id that was made up; no name and no other id begins with it."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,99}", re.ASCII)
 NAME_HINT: Final = "letters, digits and _ . @ + -, at most 100, a letter or digit first"
 Thing = TypeVar("Thing")
+Kept = TypeVar("Kept", "User", "Group")
 
 
 class AccountError(LockstepError):
@@ -32,8 +35,8 @@ class AccountError(LockstepError):
 @dataclass(frozen=True, slots=True)
 class User:
     """`password`: an argon2 hash; empty until the user has chosen one. `active`: whether anything
-    of this user's lets anybody in. `id`, `external_id`, `display_name`: of an identity provider
-    that keeps this user, by SCIM."""
+    of this user's lets anybody in. `id`: given once, what SCIM calls this user. `external_id`,
+    `display_name`: of an identity provider that keeps this user, by SCIM."""
 
     name: str
     created_ms: int
@@ -48,8 +51,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What its members may. `id`, `external_id`, `display_name`: of an identity provider that keeps
-    this group, by SCIM."""
+    """What its members may. `id`, `external_id`, `display_name`: as a user's."""
 
     name: str
     grants: frozenset[Grant] = frozenset()
@@ -95,7 +97,7 @@ class Directory:
         grants = set(user.grants)
         for name in user.groups:
             grants |= self.groups[name].grants if name in self.groups else set()
-        return Principal(Kind.USER, user.name, frozenset(grants))
+        return Principal(Kind.USER, user.name, frozenset(grants), password_hash=user.password)
 
     def token(self, given: str, now_ms: int) -> Token | None:
         """The live one that this is, in constant time for a known id; none of a user who is not
@@ -127,7 +129,9 @@ class Directory:
             found = self.tokens.get(caller.token)
             return None if found is None or found.expires_ms <= now_ms else self._of(found)
         user = self.active(caller.name)
-        return None if user is None else self.principal_of(user)
+        if user is None or user.password != caller.password_hash:
+            return None
+        return self.principal_of(user)
 
     def _of(self, token: Token) -> Principal | None:
         if token.user is None:
@@ -169,11 +173,11 @@ def directory(revision: int, accounts: Iterable[Account]) -> Directory:
     for one in accounts:
         if one.kind in _KINDS:
             found[one.kind][one.name] = from_json(one.text, _KINDS[one.kind])
-    users = _only(User, found["user"])
+    users = _with_ids(_only(User, found["user"]))
     return Directory(
         revision,
         users,
-        _only(Group, found["group"]),
+        _with_ids(_only(Group, found["group"])),
         _only(Token, found["token"]),
         frozenset(one.name.casefold() for one in users.values() if not one.active),
     )
@@ -181,6 +185,19 @@ def directory(revision: int, accounts: Iterable[Account]) -> Directory:
 
 def _only(kind: type[Thing], found: Mapping[str, object]) -> dict[str, Thing]:
     return {name: one for name, one in found.items() if isinstance(one, kind)}
+
+
+def _with_ids(found: Mapping[str, Kept]) -> dict[str, Kept]:
+    """Users and groups that earlier releases made without an id have their name for one. Where that
+    is somebody else's, who had the name before, another is made up."""
+    taken, named_so = {one.id for one in found.values()}, dict(found)
+    for name, one in found.items():
+        if not one.id:
+            identity = name
+            while identity in taken:
+                identity = _TAKEN + identity
+            named_so[name] = replace(one, id=identity)
+    return named_so
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +245,20 @@ def named(name: str, what: str) -> str:
 
 def gone_with(before: Directory, user: str) -> Change:
     """A user, and everything that lets that user in."""
-    return Change(remove=[("user", user), *entries_of(before, user)])
+    return Change(_made_up(before.users, user), [("user", user), *entries_of(before, user)])
+
+
+def group_gone_with(before: Directory, group: str) -> Change:
+    """A group, and what it gave its members, who stay."""
+    members = [one for one in before.users.values() if group in one.groups]
+    left = [replace(one, groups=one.groups - {group}) for one in members]
+    return Change([*left, *_made_up(before.groups, group)], [("group", group)])
+
+
+def _made_up(things: Mapping[str, Kept], gone: str) -> list[Kept]:
+    """Ids that were made up are written down before one goes: nobody gets the id of who is gone,
+    whom an identity provider may ask to remove again."""
+    return [one for name, one in things.items() if name != gone and one.id.startswith(_TAKEN)]
 
 
 def entries_of(before: Directory, user: str) -> Sequence[tuple[str, str]]:
@@ -260,9 +290,12 @@ def digest_of(token: str) -> str:
 
 
 def grant_of(role: str, app: str | None) -> Grant:
-    """AccountError for a role that there is not."""
+    """`app` None: everywhere. AccountError for a role that there is not, and for an app without a
+    name: whoever left it out by mistake would give the role everywhere."""
+    if app is not None and not app.strip():
+        raise AccountError("which app? its name is empty", hint="without any app: everywhere")
     try:
-        return Grant(Role(role), app or EVERYWHERE)
+        return Grant(Role(role), EVERYWHERE if app is None else app)
     except ValueError:
         raise AccountError(
             f"there is no role '{role[:40]}'", hint=f"roles: {', '.join(Role)}"

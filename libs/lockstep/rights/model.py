@@ -87,6 +87,8 @@ class Principal:
     """The id of the token that was shown, if it was one of the store's."""
     expires_ms: int = field(default=0, compare=False)
     """Of a person: when the provider's token runs out."""
+    password_hash: str = field(default="", compare=False, repr=False)
+    """Of a user: which password was the right one, to see later whether it still is."""
 
     def may(self, permission: Permission, app: str | None = None) -> bool:
         """On that app; None: everywhere."""

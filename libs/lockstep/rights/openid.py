@@ -26,6 +26,10 @@ _UNREAD: Final[Any] = {"verify_signature": False, **_UNCHECKED}
 Claims: TypeAlias = Mapping[str, Any]
 
 
+class SignatureError(StrangerError):
+    """The token is not signed with the key that it was judged by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trust:
     """Whose tokens are taken, and what they give: `roles` by the groups that they name, `default`
@@ -61,7 +65,7 @@ def grants_of(text: str) -> dict[str, frozenset[Grant]]:
     found: dict[str, frozenset[Grant]] = {}
     for each in filter(None, (part.strip() for part in text.split(","))):
         group, equals, what = each.rpartition("=")
-        if not equals or not group.strip():
+        if not equals or not group.strip() or what.endswith(":"):
             raise AccountError(
                 f"oidc.roles cannot be read at '{each[:100]}'", hint="GROUP=ROLE or GROUP=ROLE:APP"
             )
@@ -119,14 +123,15 @@ def header_of(token: str, trust: Trust) -> tuple[str, str]:
 
 
 def claims_of(token: str, key: Key, trust: Trust, now_ms: int) -> tuple[Claims, int]:
-    """What a good token says, and when it runs out. StrangerError says what is wrong with it."""
+    """What a good token says, and when it runs out. StrangerError says what is wrong with it:
+    SignatureError if another key may say otherwise."""
     _, algorithm = header_of(token, trust)
     try:
         if not key.signs(algorithm):
             raise jwt.InvalidSignatureError("of another kind")
         claims = jwt.decode(token, key.value, algorithms=[algorithm], options=_UNCHECKED)
     except (jwt.PyJWTError, ValueError, TypeError) as error:
-        raise _stranger("the token's signature is not the provider's", AGAIN) from error
+        raise SignatureError("the token's signature is not the provider's", hint=AGAIN) from error
     _check_audience(claims, trust)
     expires_ms = _check_time(claims, trust, now_ms)
     if "events" in claims:
@@ -151,8 +156,8 @@ def person(token: str, key: Key, trust: Trust, now_ms: int) -> Principal:
 
 def _check_audience(claims: Claims, trust: Trust) -> None:
     named = claims.get("aud")
-    audience = {named} if isinstance(named, str) else {str(one) for one in named or ()}
-    if not audience & trust.audiences:
+    listed = named if isinstance(named, list) else [named]
+    if not trust.audiences.intersection(one for one in listed if isinstance(one, str)):
         raise _stranger(
             "the token is for another audience",
             f"it has to name {' or '.join(sorted(trust.audiences))}: oidc.audience",

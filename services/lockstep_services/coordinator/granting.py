@@ -15,7 +15,7 @@ from lockstep.frame.callers import caller_of, require
 from lockstep.rights import EVERYWHERE, Grant, Kind, Permission, Principal
 from lockstep.rights.accounts import Change, Directory, Token, grant_of, named
 from lockstep.settings import RightsSettings
-from lockstep_services.coordinator.logins import Logins
+from lockstep_services.coordinator.logins import Logins, user_of
 from lockstep_services.coordinator.people import group_of, plain
 
 DEFAULT_TOKEN_MS = 90 * 86_400_000
@@ -71,7 +71,7 @@ class Granting:
 
         def change(before: Directory) -> Change:
             one = (
-                self._logins.user(before, body.user)
+                user_of(before, body.user)
                 if body.user is not None
                 else group_of(before, body.group or "")
             )

@@ -30,6 +30,7 @@ from lockstep.settings import OidcSettings, RightsSettings
 MAX_SESSIONS = 20
 MAX_BODY_BYTES = 16_384
 """Of what strangers send: names, passwords and invitations are short."""
+REPLACED = "this password was replaced by another one"
 
 
 class _Login(msgspec.Struct):
@@ -89,14 +90,16 @@ class Logins:
         caller = await self._callers.by_password(body.user, body.password, address)
         if caller is None:
             raise Problem(HTTPStatus.UNAUTHORIZED, "no user has this name and this password")
-        return await self._entered(body.user)
+        return await self._entered(body.user, caller.password_hash)
 
-    async def _entered(self, user: str) -> web.Response:
-        """A session of its own; the oldest goes where there are many."""
+    async def _entered(self, user: str, password_hash: str) -> web.Response:
+        """A session of its own; the oldest goes where there are many. `password_hash`: of the one
+        that let the user in; this process may not have read yet that there is another."""
         token, given = self.made(user, self._settings.session_ms, user=user)
 
         def begin(before: Directory) -> Change:
-            self.active(before, user)
+            if active_user_of(before, user).password != password_hash:
+                raise Problem(HTTPStatus.UNAUTHORIZED, REPLACED)
             mine = [one for one in before.tokens.values() if one.user == user and not one.invites]
             oldest = sorted(mine, key=lambda one: one.created_ms)[: -(MAX_SESSIONS - 1)]
             return Change([token], [("token", one.id) for one in oldest])
@@ -107,6 +110,10 @@ class Logins:
     def now_ms(self) -> int:
         """When something is made."""
         return self._clock.now_ms()
+
+    def identity(self) -> str:
+        """For a user or a group that is made."""
+        return self._randomness.uuid_hex()
 
     def made(self, name: str, life_ms: int, **more: Any) -> tuple[Token, str]:
         """A token for the store, and its text for its owner."""
@@ -130,8 +137,8 @@ class Logins:
                 HTTPStatus.UNAUTHORIZED, "this invitation is not good, or not any more",
                 hint="an administrator makes another one: lockstep users passwd <user> --invite",
             )  # fmt: skip
-        await self.set_password(found.user, body.password, spent=found.id)
-        return await self._entered(found.user)
+        chosen = await self.set_password(found.user, body.password, spent=found.id)
+        return await self._entered(found.user, chosen)
 
     async def _me(self, request: web.Request) -> web.Response:
         caller = _caller(request)
@@ -147,7 +154,7 @@ class Logins:
         known = await self._callers.by_password(caller.name, body.old, address)
         if known is None:
             raise Problem(HTTPStatus.FORBIDDEN, "this is not the password of today")
-        await self.set_password(caller.name, body.new, kept=caller.token)
+        await self.set_password(caller.name, body.new, kept=caller.token, after=known.password_hash)
         return web.json_response({"user": caller.name})
 
     async def hashed(self, password: str) -> str:
@@ -156,40 +163,46 @@ class Logins:
         return await self._offload.run(lambda: hashed(password, salt))
 
     async def set_password(
-        self, name: str, password: str, *, kept: str = "", spent: str = ""
-    ) -> None:
-        """Invitations and other sessions of that user end. Problem 404; 401 where the invitation
-        `spent` was used meanwhile."""
+        self, name: str, password: str, *, kept: str = "", spent: str = "", after: str = ""
+    ) -> str:
+        """Its hash. Invitations and other sessions of that user end. Problem 404; 401
+        where the session `kept` has ended or the invitation `spent` was used meanwhile, or where
+        the password is not the one with the hash `after`."""
         found = await self.hashed(password)
 
         def choose(before: Directory) -> Change:
-            user = self.user(before, name)
+            user = user_of(before, name)
             if spent and spent not in before.tokens:
                 raise Problem(HTTPStatus.UNAUTHORIZED, "this invitation was used")
+            if kept and kept not in before.tokens:
+                raise Problem(HTTPStatus.UNAUTHORIZED, "this session has ended")
+            if after and user.password != after:
+                raise Problem(HTTPStatus.UNAUTHORIZED, REPLACED)
             theirs = [one.id for one in before.tokens.values() if one.user == name]
             ending = [("token", one) for one in theirs if one != kept]
             return Change([replace(user, password=found)], ending)
 
         await self._book.change(choose)
-
-    @staticmethod
-    def user(before: Directory, name: str) -> User:
-        """Problem 404."""
-        found = before.users.get(name)
-        if found is None:
-            raise Problem(HTTPStatus.NOT_FOUND, f"there is no user '{name[:100]}'")
         return found
 
-    @staticmethod
-    def active(before: Directory, name: str) -> User:
-        """Problem 404; 409 for one who is deactivated."""
-        found = Logins.user(before, name)
-        if not found.active:
-            raise Problem(
-                HTTPStatus.CONFLICT, f"the user '{name[:100]}' is deactivated",
-                hint="the identity provider that keeps this user activates it again",
-            )  # fmt: skip
-        return found
+
+def user_of(before: Directory, name: str) -> User:
+    """Problem 404."""
+    found = before.users.get(name)
+    if found is None:
+        raise Problem(HTTPStatus.NOT_FOUND, f"there is no user '{name[:100]}'")
+    return found
+
+
+def active_user_of(before: Directory, name: str) -> User:
+    """Problem 404; 409 for one who is deactivated."""
+    found = user_of(before, name)
+    if not found.active:
+        raise Problem(
+            HTTPStatus.CONFLICT, f"the user '{name[:100]}' is deactivated",
+            hint="the identity provider that keeps this user activates it again",
+        )  # fmt: skip
+    return found
 
 
 def _caller(request: web.Request) -> Principal:

@@ -20,10 +20,11 @@ from lockstep.rights.accounts import (
     User,
     gone_with,
     grant_of,
+    group_gone_with,
     named,
 )
 from lockstep.settings import RightsSettings
-from lockstep_services.coordinator.logins import Logins
+from lockstep_services.coordinator.logins import Logins, active_user_of, user_of
 
 
 class _User(msgspec.Struct):
@@ -85,8 +86,8 @@ class People:
     async def _make(self, name: str, grants: frozenset[Grant], password: str | None) -> None:
         """In one change: a first user shuts a door that was open."""
         hashed = "" if password is None else await self._logins.hashed(password)
-        user = User(name, self._logins.now_ms(), hashed, grants)
-        await self._book.change(lambda before: Change([before.users.get(name, user)]))
+        made = User(name, self._logins.now_ms(), hashed, grants, id=self._logins.identity())
+        await self._book.change(lambda before: Change([before.users.get(name, made)]))
 
     async def _now(self) -> Directory:
         await self._book.refresh()
@@ -102,7 +103,7 @@ class People:
         token, given = self._logins.made(name, life_ms, user=name, invites=True)
 
         def invite(before: Directory) -> Change:
-            self._logins.active(before, name)
+            active_user_of(before, name)
             old = [one.id for one in before.tokens.values() if one.user == name and one.invites]
             return Change([token], [("token", one) for one in old])
 
@@ -113,7 +114,7 @@ class People:
         name = request.match_info["user"]
 
         def remove(before: Directory) -> Change:
-            self._logins.user(before, name)
+            user_of(before, name)
             return gone_with(before, name)
 
         await self._book.change(remove)
@@ -134,7 +135,8 @@ class People:
     async def _put_group(self, request: web.Request) -> web.Response:
         name = named(request.match_info["group"], "group")
         is_new = name not in (await self._now()).groups
-        await self._book.change(lambda before: Change([before.groups.get(name) or Group(name)]))
+        made = Group(name, id=self._logins.identity())
+        await self._book.change(lambda before: Change([before.groups.get(name, made)]))
         return web.json_response({"group": name}, status=201 if is_new else 200)
 
     async def _remove_group(self, request: web.Request) -> web.Response:
@@ -142,9 +144,7 @@ class People:
 
         def remove(before: Directory) -> Change:
             group_of(before, name)
-            members = [one for one in before.users.values() if name in one.groups]
-            left = [replace(one, groups=one.groups - {name}) for one in members]
-            return Change(left, [("group", name)])
+            return group_gone_with(before, name)
 
         await self._book.change(remove)
         return web.json_response({"group": name})
@@ -159,7 +159,7 @@ class People:
         name, group = request.match_info["user"], request.match_info["group"]
 
         def change(before: Directory) -> Change:
-            user, _ = self._logins.user(before, name), group_of(before, group)
+            user, _ = user_of(before, name), group_of(before, group)
             groups = user.groups | {group} if joins else user.groups - {group}
             return Change([replace(user, groups=groups)])
 

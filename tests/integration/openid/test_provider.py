@@ -89,6 +89,34 @@ async def test_a_token_without_a_keys_id_is_checked_by_the_only_key() -> None:
             await other.person(server.token(key=unnamed))
 
 
+@pytest.mark.parametrize("name", ["", "signing"])
+async def test_a_key_that_was_exchanged_under_the_same_name_or_without_one_is_looked_for(
+    name: str,
+) -> None:
+    """But not at every token: anybody can send one with a wrong signature."""
+    async with serving() as server:
+        clock = now()
+        known = provider(server, clock)
+        server.key = SigningKey(name)
+        server.keys = [server.key]
+        assert (await known.person(server.token())).name == "ann"
+        server.key = SigningKey(name)
+        for _ in range(5):
+            with pytest.raises(StrangerError, match="signature"):
+                await known.person(server.token())
+        assert server.fetched == 1
+        server.keys = [server.key]
+        await clock.advance_ms(10_000)
+        assert (await known.person(server.token())).name == "ann"
+        assert server.fetched == 2
+        await clock.advance_ms(10_000)
+        forged = server.token(key=SigningKey(name))
+        for _ in range(5):
+            with pytest.raises(StrangerError, match="signature"):
+                await known.person(forged)
+        assert server.fetched == 3
+
+
 async def test_a_document_of_another_issuer_is_not_gone_by() -> None:
     """Its keys are nobody's."""
     async with serving() as server:

@@ -4,22 +4,46 @@ does not stay because the store is away."""
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from lockstep.clock import VirtualClock
+from lockstep.clock import SeededRandomness, VirtualClock
 from lockstep.events import UnavailableError
 from lockstep.frame.accounts import AccountBook
-from lockstep.frame.callers import Callers
+from lockstep.frame.callers import Callers, Passwords
 from lockstep.rights import Grant, Kind, Role, administrator
 from lockstep.rights.accounts import Change, Token, User, digest_of, token_text
+from lockstep.rights.passwords import hashed
 from lockstep.settings import load_settings
 from lockstep.store.memory import MemoryStore
 from lockstep.telemetry import get_logger
 
 ADMINISTRATOR = frozenset({Grant(Role.ADMINISTER)})
 SETTINGS = load_settings({}).rights
+PASSWORD = "correct horse battery"
+T = TypeVar("T")
+
+
+class Replacing:
+    """Works at once; while the first piece of work is under way the user gets another password."""
+
+    def __init__(self, book: AccountBook, later: User) -> None:
+        self.book = book
+        self.later: User | None = later
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """What comes of it."""
+        found, later, self.later = work(), self.later, None
+        if later is not None:
+            await self.book.change(lambda _: Change([later]))
+        return found
+
+    def close(self) -> None:
+        """Nothing is kept open."""
 
 
 @pytest.mark.parametrize(
@@ -66,3 +90,18 @@ async def test_a_token_runs_out_while_the_store_is_away() -> None:
     assert callers.still(cluster) == cluster
     with pytest.raises(UnavailableError, match="cannot be reached"):
         callers.still(long)
+
+
+async def test_a_password_that_is_replaced_while_it_is_checked_lets_nobody_in() -> None:
+    """Checking takes a while. Who comes in is known by the password that was checked."""
+    clock, store = VirtualClock(0), MemoryStore()
+    book = AccountBook(store.accounts, clock, SETTINGS, get_logger())
+    ann = User("ann", 0, hashed(PASSWORD, "a" * 16), ADMINISTRATOR)
+    later = replace(ann, password=hashed(PASSWORD, "b" * 16))
+    await book.change(lambda _: Change([ann]))
+    passwords = Passwords(book, clock, SeededRandomness(1), SETTINGS, Replacing(book, later))
+    assert await passwords.principal("ann", PASSWORD, "") is None
+    for _ in range(2):  # checked, and then as it is remembered
+        found = await passwords.principal("ann", PASSWORD, "")
+        assert found is not None
+        assert found.password_hash == later.password

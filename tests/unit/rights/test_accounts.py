@@ -22,6 +22,7 @@ from lockstep.rights.accounts import (
     directory,
     gone_with,
     grant_of,
+    group_gone_with,
     named,
     stale,
     stored,
@@ -109,12 +110,15 @@ def test_names_and_roles_are_checked() -> None:
     assert grant_of("view", None) == Grant(Role.VIEW)
     with pytest.raises(AccountError, match="no role 'root'"):
         grant_of("root", None)
+    for app in ("", " "):
+        with pytest.raises(AccountError, match="which app"):
+            grant_of("view", app)
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_stored_accounts_come_back_as_they_were(name: str, app: str) -> None:
     """Whatever the names hold."""
-    user = User(name, 1, "hash", frozenset({Grant(Role.VIEW, app)}), frozenset({name}))
+    user = User(name, 1, "hash", frozenset({Grant(Role.VIEW, app)}), frozenset({name}), id="1")
     assert of(user, OPS).users == {name: user}
 
 
@@ -166,13 +170,46 @@ def test_failures_that_are_long_ago_are_forgotten() -> None:
 
 
 def test_accounts_that_were_stored_before_scim_are_read() -> None:
-    """They are active, and no identity provider keeps them."""
+    """They are active, no identity provider keeps them, and their names are their ids."""
     user = '{"name":"ann","created_ms":2,"password":"x","grants":[],"groups":["ops"]}'
     group = '{"name":"ops","grants":[{"role":"view","app":"*"}]}'
     found = directory(7, [Account("user", "ann", user), Account("group", "ops", group)])
-    assert found.users["ann"] == User("ann", 2, "x", groups=frozenset({"ops"}))
+    assert found.users["ann"] == User("ann", 2, "x", groups=frozenset({"ops"}), id="ann")
     assert (found.users["ann"].active, found.users["ann"].external_id) == (True, "")
-    assert found.groups["ops"] == Group("ops", frozenset({Grant(Role.VIEW)}))
+    assert found.groups["ops"] == Group("ops", frozenset({Grant(Role.VIEW)}), id="ops")
+
+
+def test_a_name_that_is_anothers_id_is_nobodys_id_besides() -> None:
+    """Also after that other one has gone: whoever still asks for it finds nobody."""
+    robert, bob = User("robert", 1, id="bob"), User("bob", 2, groups=frozenset({"Ops"}))
+    traders, ops = Group("Traders", id="Ops"), Group("Ops")
+    before = of(ROOT, robert, bob, traders, ops)
+    assert {one.name: one.id for one in before.users.values()} == {
+        "root": "root", "robert": "bob", "bob": "~bob",
+    }  # fmt: skip
+    assert {one.name: one.id for one in before.groups.values()} == {"Traders": "Ops", "Ops": "~Ops"}
+    after = before
+    for change in (gone_with(before, "robert"), group_gone_with(before, "Traders")):
+        after = of(*_values(checked(after, change)))
+    assert {one.name: one.id for one in after.users.values()} == {"root": "root", "bob": "~bob"}
+    assert [(one.name, one.id) for one in after.groups.values()] == [("Ops", "~Ops")]
+    gone = checked(after, group_gone_with(after, "Ops"))
+    assert (gone.groups, gone.users["bob"].groups) == ({}, frozenset())
+    assert "bob" not in checked(after, gone_with(after, "bob")).users
+
+
+def _values(found: Directory) -> list[User | Group | Token]:
+    return [*found.users.values(), *found.groups.values(), *found.tokens.values()]
+
+
+def test_who_came_with_a_password_is_out_when_there_is_another() -> None:
+    """Also another user's who has that name now; other changes leave that one in."""
+    ann = replace(ANN, password="first")
+    caller = of(ROOT, ann).principal_of(ann)
+    assert of(ROOT, replace(ann, groups=frozenset())).still(caller, 1) == caller
+    for later in (replace(ann, password="second"), User("ann", 3, "third"), User("ann", 3)):
+        assert of(ROOT, later).still(caller, 1) is None
+    assert "first" not in repr(caller)
 
 
 def test_a_deactivated_user_is_nobody_at_every_door() -> None:

@@ -84,6 +84,10 @@ def test_a_person_without_a_role_may_nothing_and_is_told_so() -> None:
         ({"aud": "another"}, "audience"),
         ({"aud": None}, "audience"),
         ({"aud": ["a", "b"]}, "audience"),
+        ({"aud": 5}, "audience"),
+        ({"aud": True}, "audience"),
+        ({"aud": {"lockstep": 1}}, "audience"),
+        ({"aud": [["lockstep"], 5]}, "audience"),
         ({"exp": NOW_MS // 1000 - 30}, "expired"),
         ({"exp": None}, "runs out"),
         ({"exp": "tomorrow"}, "no time"),
@@ -189,6 +193,8 @@ def test_the_map_of_roles_says_where_it_cannot_be_read() -> None:
     for wrong, says in (
         ("staff", "cannot be read"),
         ("=view", "cannot be read"),
+        ("a=view, b=deploy:", "cannot be read at 'b=deploy:'"),
+        ("a=view: , b=deploy", "cannot be read at 'a=view:'"),
         ("a=king", "king"),
     ):
         with pytest.raises(AccountError, match=says):

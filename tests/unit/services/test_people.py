@@ -240,7 +240,7 @@ async def test_tokens_are_shown_once_do_what_they_may_and_are_revoked(doors: Doo
         assert stream.status == 200
         gone = await doors.ask(ROOT, "DELETE", f"/v1/tokens/{made['id']}")
         assert gone[0] == 200
-        await _until_it_ends(stream)
+        await until_it_ends(stream)
     assert (await doors.ask(wall, "GET", "/v1/apps/Hot"))[0] == 401
     assert (await doors.ask(ROOT, "DELETE", f"/v1/tokens/{made['id']}"))[0] == 404
 
@@ -323,7 +323,7 @@ async def test_a_dashboard_is_for_those_who_may_view_its_apps(doors: Doors) -> N
     assert (await doors.ask(chief, "DELETE", "/v1/dashboards/none"))[0] == 200
 
 
-async def _until_it_ends(stream: aiohttp.ClientResponse) -> None:
+async def until_it_ends(stream: aiohttp.ClientResponse) -> None:
     """As a connection that is closed, in whatever way."""
     async with asyncio.timeout(30):
         with contextlib.suppress(aiohttp.ClientError):
@@ -336,6 +336,7 @@ async def _until_it_ends(stream: aiohttp.ClientResponse) -> None:
     [
         ({"name": "x", "grants": []}, "good for nothing"),
         ({"name": "x", "grants": [{"role": "root"}]}, "no role 'root'"),
+        ({"name": "x", "grants": [{"role": "view", "app": ""}]}, "which app"),
         ({"name": "a b", "grants": [{"role": "view"}]}, "no name for a token"),
         ({"name": "x", "grants": [{"role": "view"}], "expires_in_ms": 0}, "expires_in_ms"),
     ],
@@ -344,6 +345,17 @@ async def test_tokens_that_cannot_be_are_refused(doors: Doors, body: Any, says: 
     """400 with what would do."""
     status, answer = await doors.ask(ROOT, "POST", "/v1/tokens", body)
     assert (status, says in answer["detail"]) == (400, True), answer
+
+
+async def test_a_role_on_an_app_without_a_name_is_neither_given_nor_taken(doors: Doors) -> None:
+    """It would be one everywhere."""
+    await add(doors, "root", role="administer")
+    for method in ("POST", "DELETE"):
+        body = {"user": "root", "role": "administer", "app": ""}
+        status, answer = await doors.ask(ROOT, method, "/v1/grants", body)
+        assert (status, "which app" in answer["detail"]) == (400, True)
+    _, answer = await doors.ask(ROOT, "GET", "/v1/users")
+    assert answer["users"][0]["grants"] == [{"role": "administer", "app": "*"}]
 
 
 async def test_a_removed_user_is_out_with_all_sessions(doors: Doors) -> None:

@@ -129,12 +129,14 @@ def _number(request: web.Request, name: str, otherwise: int) -> int:
 
 def _narrowed(request: web.Request, body: Body) -> Body:
     """`attributes` and `excludedAttributes`, of whole attributes."""
+    return {name: value for name, value in body.items() if is_shown(request, name)}
+
+
+def is_shown(request: web.Request, attribute: str) -> bool:
+    """Whether it is answered."""
     only, without = _names(request, "attributes"), _names(request, "excludedAttributes")
-    return {
-        name: value
-        for name, value in body.items()
-        if name in _ALWAYS or ((not only or name.lower() in only) and name.lower() not in without)
-    }
+    name = attribute.lower()
+    return attribute in _ALWAYS or ((not only or name in only) and name not in without)
 
 
 def _names(request: web.Request, parameter: str) -> set[str]:

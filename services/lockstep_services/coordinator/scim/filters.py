@@ -71,6 +71,13 @@ def matches(what: Filter, facts: Facts) -> bool:
     return what.value in found
 
 
+def attributes_of(what: Filter) -> frozenset[str]:
+    """What it asks about."""
+    if isinstance(what, Equals):
+        return frozenset({what.attribute})
+    return frozenset().union(*map(attributes_of, what.parts))
+
+
 def plain_name(name: str) -> str:
     """In lower case, without the name of the core schema in front."""
     return _CORE.sub("", name, count=1).lower()

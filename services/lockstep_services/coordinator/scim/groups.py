@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -11,18 +11,23 @@ from lockstep.clock import Randomness
 from lockstep.frame.accounts import AccountBook
 from lockstep.frame.audit import add_to_note
 from lockstep.frame.bodies import read_body
-from lockstep.rights.accounts import Change, Directory, Group
+from lockstep.rights.accounts import Change, Directory, Group, User
 from lockstep_services.coordinator.scim import resources
 from lockstep_services.coordinator.scim.answers import (
+    Body,
     Handler,
+    is_shown,
     listed,
     read_operations,
     resource,
     wanted,
 )
-from lockstep_services.coordinator.scim.filters import matches
+from lockstep_services.coordinator.scim.filters import attributes_of, matches
 from lockstep_services.coordinator.scim.patches import GROUP, patched, written
 from lockstep_services.coordinator.scim.resources import Saved
+
+MEMBERS: Final = frozenset({"members", "members.value"})
+"""What a filter asks about them by."""
 
 
 class ScimGroups:
@@ -47,20 +52,30 @@ class ScimGroups:
         ]
 
     async def _list(self, request: web.Request) -> web.Response:
+        """Members are looked for once, and only if somebody wants to see them or asks about them:
+        there may be thousands of groups and users."""
         asked, found = wanted(request, resources.GROUP_FACTS), await self._now()
+        is_about_them = asked is not None and not MEMBERS.isdisjoint(attributes_of(asked))
+        members: Mapping[str, Sequence[User]] = {}
+        if is_about_them or is_shown(request, "members"):
+            members = resources.members_by_group(found)
         chosen = [
             one
-            for one in sorted(found.groups.values(), key=resources.identity)
-            if asked is None or matches(asked, resources.group_facts(found, one))
+            for one in sorted(found.groups.values(), key=lambda group: group.id)
+            if asked is None
+            or matches(asked, resources.group_facts(one, members.get(one.name, ())))
         ]
-        return listed(
-            request, len(chosen), lambda at: resources.group_body(found, chosen[at], self._base())
-        )
+
+        def body(at: int) -> Body:
+            one = chosen[at]
+            return resources.group_body(one, members.get(one.name, ()), self._base())
+
+        return listed(request, len(chosen), body)
 
     async def _show(self, request: web.Request) -> web.Response:
         found = await self._now()
         group = resources.group_of(found, request.match_info["group"])
-        return resource(request, resources.group_body(found, group, self._base()))
+        return resource(request, self._body(found, group))
 
     async def _add(self, request: web.Request) -> web.Response:
         given = written(await read_body(request, Any), GROUP)
@@ -102,8 +117,10 @@ class ScimGroups:
         self, request: web.Request, decide: Callable[[Directory], Saved], status: int = 200
     ) -> web.Response:
         group = await self._decided(request, decide)
-        body = resources.group_body(self._book.directory, group, self._base())
-        return resource(request, body, status)
+        return resource(request, self._body(self._book.directory, group), status)
+
+    def _body(self, found: Directory, group: Group) -> Body:
+        return resources.group_body(group, resources.members_of(found, group), self._base())
 
     async def _decided(self, request: web.Request, decide: Callable[[Directory], Saved]) -> Group:
         """The audit log names the group: an id says nothing to its readers."""

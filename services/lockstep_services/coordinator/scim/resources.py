@@ -5,14 +5,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import quote
 
-from lockstep.rights.accounts import Change, Directory, Group, User, entries_of, gone_with, named
+from lockstep.rights.accounts import (
+    Change,
+    Directory,
+    Group,
+    Kept,
+    User,
+    entries_of,
+    gone_with,
+    group_gone_with,
+    named,
+)
 from lockstep_services.coordinator.scim.errors import ScimError
 from lockstep_services.coordinator.scim.filters import Facts
 from lockstep_services.coordinator.scim.patches import Attributes
@@ -23,7 +33,6 @@ USER_FACTS: Final = frozenset({"id", "externalid", "username", "displayname", "a
 GROUP_FACTS: Final = frozenset({"id", "externalid", "displayname", "members", "members.value"})
 MAX_NAME: Final = 100
 MAX_TEXT: Final = 256
-Kept = TypeVar("Kept", User, Group)
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_.@+-]+")
 
 
@@ -33,11 +42,6 @@ class Saved:
 
     change: Change
     one: User | Group
-
-
-def identity(one: User | Group) -> str:
-    """What SCIM calls `id`: given when the provider made it; of what was there before, the name."""
-    return one.id or one.name
 
 
 def shown(group: Group) -> str:
@@ -62,23 +66,28 @@ def group_of(directory: Directory, given: str) -> Group:
 
 
 def _by_id(things: Mapping[str, Kept], given: str) -> Kept | None:
-    for one in things.values():
-        if one.id and one.id == given:
-            return one
-    named_so = things.get(given)
-    return named_so if named_so is not None and not named_so.id else None
+    return next((one for one in things.values() if one.id == given), None)
 
 
-def members_of(directory: Directory, group: Group) -> list[User]:
+def members_by_group(directory: Directory) -> Mapping[str, Sequence[User]]:
+    """Of all groups in one go, by name."""
+    found: dict[str, list[User]] = {}
+    for one in sorted(directory.users.values(), key=lambda user: user.name):
+        for group in one.groups:
+            found.setdefault(group, []).append(one)
+    return found
+
+
+def members_of(directory: Directory, group: Group) -> Sequence[User]:
     """By name."""
-    users = sorted(directory.users.values(), key=lambda one: one.name)
-    return [one for one in users if group.name in one.groups]
+    users = [one for one in directory.users.values() if group.name in one.groups]
+    return sorted(users, key=lambda one: one.name)
 
 
 def user_facts(user: User) -> Facts:
     """For filters."""
     return {
-        "id": {identity(user)},
+        "id": {user.id},
         "externalid": {user.external_id} - {""},
         "username": {user.name},
         "displayname": {user.display_name} - {""},
@@ -86,11 +95,11 @@ def user_facts(user: User) -> Facts:
     }
 
 
-def group_facts(directory: Directory, group: Group) -> Facts:
-    """For filters."""
-    members = {identity(one) for one in members_of(directory, group)}
+def group_facts(group: Group, users: Sequence[User]) -> Facts:
+    """For filters; with the members, if they are asked about."""
+    members = {one.id for one in users}
     return {
-        "id": {identity(group)},
+        "id": {group.id},
         "externalid": {group.external_id} - {""},
         "displayname": {shown(group)},
         "members": members,
@@ -113,7 +122,7 @@ def group_attributes(directory: Directory, group: Group) -> Attributes:
     return {
         "displayname": shown(group),
         "externalid": group.external_id,
-        "members": frozenset(identity(one) for one in members_of(directory, group)),
+        "members": frozenset(one.id for one in members_of(directory, group)),
     }
 
 
@@ -121,34 +130,34 @@ def user_body(directory: Directory, user: User, base: str) -> dict[str, Any]:
     """As it is answered; `base` is the address in front of /Users."""
     found = [directory.groups[name] for name in sorted(user.groups) if name in directory.groups]
     created = datetime.fromtimestamp(user.created_ms / 1000, UTC).isoformat(timespec="milliseconds")
-    place = f"{base}/Users/{quote(identity(user), safe='')}"
+    place = f"{base}/Users/{quote(user.id, safe='')}"
     optional = {"externalId": user.external_id, "displayName": user.display_name}
     return {
         "schemas": [USER_SCHEMA],
-        "id": identity(user),
+        "id": user.id,
         "userName": user.name,
         "active": user.active,
         **{name: value for name, value in optional.items() if value},
-        "groups": [{"value": identity(one), "display": shown(one)} for one in found],
+        "groups": [{"value": one.id, "display": shown(one)} for one in found],
         "meta": {"resourceType": "User", "created": created, "location": place},
     }
 
 
-def group_body(directory: Directory, group: Group, base: str) -> dict[str, Any]:
-    """As it is answered; `base` is the address in front of /Groups."""
-    place = f"{base}/Groups/{quote(identity(group), safe='')}"
+def group_body(group: Group, users: Sequence[User], base: str) -> dict[str, Any]:
+    """As it is answered, with the members; `base` is the address in front of /Groups."""
+    place = f"{base}/Groups/{quote(group.id, safe='')}"
     members = [
         {
-            "value": identity(one),
+            "value": one.id,
             "display": one.name,
             "type": "User",
-            "$ref": f"{base}/Users/{quote(identity(one), safe='')}",
+            "$ref": f"{base}/Users/{quote(one.id, safe='')}",
         }
-        for one in members_of(directory, group)
+        for one in users
     ]
     return {
         "schemas": [GROUP_SCHEMA],
-        "id": identity(group),
+        "id": group.id,
         "displayName": shown(group),
         **({"externalId": group.external_id} if group.external_id else {}),
         "members": members,
@@ -168,7 +177,6 @@ def user_saved(
         display_name=_text(given, "displayname", MAX_TEXT),
         active=bool(given.get("active", new.active)),
         password=password or new.password,
-        id=new.id or new.name,
     )
     others = [one for one in before.users.values() if old is None or one.name != old.name]
     if any(one.name.casefold() == after.name.casefold() for one in others):
@@ -192,7 +200,6 @@ def group_saved(before: Directory, old: Group | None, new: Group, given: Attribu
         name=named(name, "group"),
         external_id=_text(given, "externalid", MAX_TEXT),
         display_name=display,
-        id=new.id or new.name,
     )
     others = [one for one in before.groups.values() if old is None or one.name != old.name]
     if any(
@@ -221,8 +228,7 @@ def user_removed(before: Directory, given: str) -> Saved:
 def group_removed(before: Directory, given: str) -> Saved:
     """Its members stay, without what it gave them. ScimError 404."""
     group = group_of(before, given)
-    left = [replace(one, groups=one.groups - {group.name}) for one in members_of(before, group)]
-    return Saved(Change(left, [("group", group.name)]), group)
+    return Saved(group_gone_with(before, group.name), group)
 
 
 def named_by(display: str) -> str:
@@ -233,7 +239,7 @@ def named_by(display: str) -> str:
 
 
 def _users(before: Directory, ids: Collection[str]) -> frozenset[str]:
-    by_id = {identity(one): one.name for one in before.users.values()}
+    by_id = {one.id: one.name for one in before.users.values()}
     strange = sorted(one for one in ids if one not in by_id)
     if strange:
         raise ScimError(

@@ -36,7 +36,7 @@ def add_scim(
         ("GET", "/ResourceTypes/{kind}", one_of(RESOURCE_TYPES, "kind")),
         ("GET", "/Schemas", told(page(SCHEMAS, len(SCHEMAS)))),
         ("GET", "/Schemas/{schema}", one_of(SCHEMAS, "schema")),
-        *ScimUsers(book, logins, randomness, base).handlers,
+        *ScimUsers(book, logins, base).handlers,
         *ScimGroups(book, randomness, base).handlers,
     ):
         router.add_route(method, ROOT + path, answering(handler))

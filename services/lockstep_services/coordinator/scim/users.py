@@ -7,7 +7,6 @@ from typing import Any
 
 from aiohttp import web
 
-from lockstep.clock import Randomness
 from lockstep.frame.accounts import AccountBook
 from lockstep.frame.audit import add_to_note
 from lockstep.frame.bodies import read_body
@@ -29,12 +28,9 @@ from lockstep_services.coordinator.scim.resources import Saved
 class ScimUsers:
     """Handlers over the accounts. `base`: the address in front of /Users."""
 
-    def __init__(
-        self, book: AccountBook, logins: Logins, randomness: Randomness, base: Callable[[], str]
-    ) -> None:
+    def __init__(self, book: AccountBook, logins: Logins, base: Callable[[], str]) -> None:
         self._book = book
         self._logins = logins
-        self._randomness = randomness
         self._base = base
 
     @property
@@ -55,7 +51,7 @@ class ScimUsers:
         asked, found = wanted(request, resources.USER_FACTS), await self._now()
         chosen = [
             one
-            for one in sorted(found.users.values(), key=resources.identity)
+            for one in sorted(found.users.values(), key=lambda user: user.id)
             if asked is None or matches(asked, resources.user_facts(one))
         ]
         return listed(
@@ -70,7 +66,7 @@ class ScimUsers:
     async def _add(self, request: web.Request) -> web.Response:
         given = written(await read_body(request, Any), USER)
         password = await self._hashed(given)
-        made = User("", self._logins.now_ms(), id=self._randomness.uuid_hex())
+        made = User("", self._logins.now_ms(), id=self._logins.identity())
 
         def add(before: Directory) -> Saved:
             return resources.user_saved(before, None, made, given, password)
