@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from lockstep.siddhiql.catalogue import SignatureError
 from lockstep.sinks import lost_part
 
 _REFERENCE: Final = "${"
+PORT_MAX: Final = 65_535
 
 CREDENTIALS: Final = frozenset(
     {"authorization", "proxy-authorization", "cookie", "sec-websocket-protocol"}
@@ -49,14 +51,42 @@ def address_of(name: str, url: str, ports: Mapping[str, int]) -> tuple[str, int]
     return parts.hostname, port or ports[parts.scheme]
 
 
+def known_address_of(name: str, url: str, ports: Mapping[str, int]) -> tuple[str, int]:
+    """The same of an address that is whole: ValueError, too, where its host can be no name."""
+    host, port = address_of(name, url, ports)
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        raise ValueError(f"{name!r} is no address: its host can be no name") from None
+    return host, port
+
+
 def check_address(name: str, url: str, ports: Mapping[str, int], example: str) -> None:
     """SignatureError where the option `name` is no address; a secret in it is not known."""
     if not is_known(url):
         return
     try:
-        address_of(name, url, ports)
+        known_address_of(name, url, ports)
     except ValueError:
         raise SignatureError(f"{name!r} is {url[:200]!r}", example) from None
+
+
+def check_port(name: str, port: str) -> None:
+    """SignatureError where the option `name` is no port; a secret is not known."""
+    if is_known(port) and not (port.isdecimal() and 0 < int(port) <= PORT_MAX):
+        raise SignatureError(f"{name!r} is {port[:200]!r}", f"from 1 to {PORT_MAX}")
+
+
+@contextmanager
+def opening(where: str) -> Iterator[None]:
+    """While a sink connects: what a client says of an address or a password then is no row's fault.
+    OSError in place of ValueError, so that rows wait and are not put aside."""
+    try:
+        yield
+    except OSError:
+        raise
+    except ValueError as error:
+        raise OSError(f"{where}: {error}") from error
 
 
 def check_headers(given: Mapping[str, str], *names: str) -> None:

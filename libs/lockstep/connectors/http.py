@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.connectors.endpoints import check_address
 from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.secrets.references import BEGINNING
 from lockstep.siddhiql.catalogue import (
@@ -25,6 +26,7 @@ from lockstep.siddhiql.catalogue.connectors import (
 )
 
 _WEB: Final = ("http://", "https://")
+PORTS: Final = {"http": 80, "https": 443}
 
 
 def web_address(arguments: Sequence[Argument]) -> None:
@@ -32,10 +34,13 @@ def web_address(arguments: Sequence[Argument]) -> None:
     for argument in arguments:
         text = str(argument.value)
         name = argument.attribute_name
-        if name in ("publisher.url", "receiver.url", "token.url") and not text.startswith(
-            (*_WEB, "{{", BEGINNING)
-        ):
-            raise SignatureError(f"{name!r} is {text!r}", f"{name}='http://host:port/path'")
+        if name not in ("publisher.url", "receiver.url", "token.url"):
+            continue
+        example = f"{name}='http://host:port/path'"
+        if not text.startswith((*_WEB, "{{", BEGINNING)):
+            raise SignatureError(f"{name!r} is {text!r}", example)
+        if "{{" not in text:
+            check_address(name, text, PORTS, example)
 
 
 def sent(arguments: Sequence[Argument]) -> None:

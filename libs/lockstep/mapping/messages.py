@@ -29,6 +29,7 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
     "msgpack": "application/msgpack",
     "avro": "application/avro",
     "protobuf": "application/protobuf",
+    "binary": "application/octet-stream",
     "binarypassthrough": "application/octet-stream",
     "cloudevents": MEDIA_TYPE,
 }

@@ -12,11 +12,13 @@ import pytest
 
 from lockstep.clock import SystemClock
 from lockstep.sinks import MessageRefusedError, Sink
-from lockstep.sources import Place, Source
+from lockstep.sources import Place, Received, Source
 from lockstep.testing.connectors import message, play_sink, play_source
 from tests.contract.connectors.brokers import Broker, rabbitmq
 
 try:
+    import aio_pika
+
     from lockstep.connectors.jms.stomp import JmsSink, JmsSource
     from lockstep.connectors.rabbitmq.sink import RabbitSink
     from lockstep.connectors.rabbitmq.source import RabbitSource
@@ -135,6 +137,49 @@ async def test_what_a_dead_broker_is_not_told_it_gives_again(broker: Broker, kin
     assert (second.payload, second.id) == (first.payload, first.id)
     await second.acknowledge()
     await again.close()
+
+
+async def reading_on(source: RabbitSource, count: int = 1) -> list[Received]:
+    """So many messages, acknowledged; OSError as soon as the source says that it is lost."""
+    found: list[Received] = []
+    async with asyncio.timeout(30):
+        while len(found) < count:
+            for each in await source.read(max_messages=10, wait_ms=1_000):
+                await each.acknowledge()
+                found.append(each)
+    return found
+
+
+@pytest.mark.parametrize("ending", ["queue", "channel"])
+async def test_a_source_says_that_the_broker_gives_it_nothing_more(
+    broker: Broker, ending: str
+) -> None:
+    """Somebody deletes the queue, or the broker ends the channel, as it does with who acknowledges
+    too late; the connection lives on. The next source is given all that comes."""
+    given = options(broker, "amqp")
+    await broker.start()
+    sink, source = RabbitSink(given), RabbitSource(given, PLACE)
+    assert await source.read(max_messages=1, wait_ms=1) == ()
+    await sink.send(message(1))
+    await reading_on(source)
+    if ending == "queue":
+        another = await aio_pika.connect(given["uri"])
+        await (await another.channel()).queue_delete(f"lockstep.{PLACE.app}.{PLACE.stream}")
+        await another.close()
+    else:
+        connection: Any = source._connection
+        (channel,) = connection.transport.connection.channels.values()
+        await channel.basic_ack(999)  # the broker gave no such message
+    with pytest.raises(OSError, match=r"RabbitMQ.* is lost"):
+        await reading_on(source)
+    await source.close()
+    again = RabbitSource(given, PLACE)
+    assert await again.read(max_messages=1, wait_ms=1) == ()
+    await sink.send(message(2))
+    (found,) = await reading_on(again)
+    assert found.id == message(2).id
+    await again.close()
+    await sink.close()
 
 
 async def test_a_name_that_the_broker_refuses_is_that_messages_fault(broker: Broker) -> None:

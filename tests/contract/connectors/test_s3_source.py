@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,9 @@ from lockstep.testing.connectors import keeps_source, promise_of
 from tests.s3.server import ACCESS_KEY, BUCKET, SECRET_KEY, S3Server, s3_server
 
 try:
+    from botocore.exceptions import IncompleteReadError
+
+    from lockstep.connectors.aws.client import AwsClient
     from lockstep.connectors.s3 import source as module
     from lockstep.connectors.s3.source import S3Source
 except ImportError:
@@ -50,6 +54,12 @@ class Folder:
         place = self.prefix if prefix is None else prefix
         found = self._client.list_objects_v2(Bucket=BUCKET, Prefix=place).get("Contents", [])
         return [one["Key"].removeprefix(place) for one in found]
+
+    def content(self, name: str, prefix: str) -> bytes:
+        """Of an object."""
+        found = self._client.get_object(Bucket=BUCKET, Key=prefix + name)
+        read: bytes = found["Body"].read()
+        return read
 
     async def start(self) -> None:
         if self._is_away:
@@ -95,6 +105,13 @@ async def some_of(reading: Source, count: int, *, acknowledge: bool = True) -> l
                     await each.acknowledge()
             found += came
     return found
+
+
+async def all_put_away(reading: Source, folder: Folder, left: list[str]) -> None:
+    """Until only these are there."""
+    async with asyncio.timeout(30):
+        while folder.names() != left:
+            assert await reading.read(max_messages=5, wait_ms=50) == []
 
 
 async def test_the_source_keeps_its_promise(folder: Folder) -> None:
@@ -176,6 +193,114 @@ async def test_objects_that_are_moved(folder: Folder) -> None:
         assert await reading.read(max_messages=5, wait_ms=50) == []
     assert folder.names(away) == ["a"]
     await reading.close()
+
+
+@pytest.mark.parametrize("prefix", ["", "day"])
+async def test_objects_of_several_folders_keep_what_tells_them_apart(
+    folder: Folder, prefix: str
+) -> None:
+    """They are moved with what follows behind the prefix, or behind the last folder in it."""
+    away = folder.prefix.replace("/in/", "/done/")
+    for name in ("day1/x.csv", "day2/x.csv"):
+        folder.put(name, name.encode())
+    reading = source(
+        folder, prefix=folder.prefix + prefix, action_after_process="move",
+        move_after_process=away,
+    )  # fmt: skip
+    await some_of(reading, 2)
+    await all_put_away(reading, folder, [])
+    assert folder.names(away) == ["day1/x.csv", "day2/x.csv"]
+    assert [folder.content(name, away) for name in ("day1/x.csv", "day2/x.csv")] == [
+        b"day1/x.csv", b"day2/x.csv",
+    ]  # fmt: skip
+    await reading.close()
+
+
+@pytest.mark.parametrize("action", ["delete", "move"])
+@pytest.mark.parametrize("mode", ["text.full", "binary.full"])
+async def test_an_object_that_is_too_large_is_one_dead_letter_and_holds_up_none(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, mode: str, action: str
+) -> None:
+    """Nobody has read it, so it is not removed; it is moved where that is wanted. A reader that
+    comes later does not tell of it, but of one that is written anew, or is behind it."""
+    monkeypatch.setattr(module, "MAX_OBJECT_BYTES", 8)
+    away = folder.prefix.replace("/in/", "/done/")
+    more = {"mode": mode}
+    if action == "move":
+        more |= {"action_after_process": action, "move_after_process": away}
+    folder.put("a", b"123456789")
+    folder.put("b", b"12345678")
+    reading = source(folder, **more)
+    refused, taken = await some_of(reading, 2)
+    assert (refused.payload, taken.payload, taken.refused) == (b"", b"12345678", "")
+    assert refused.refused.startswith(f"{folder.prefix}a is larger than 8 bytes")
+    note = ".lockstep.App.In.0.left"
+    await all_put_away(reading, folder, [note, "a"] if action == "delete" else [])
+    await reading.close()
+    assert folder.names(away) == (["a", "b"] if action == "move" else [])
+    again = source(folder, **more)
+    folder.put("c", b"behind")
+    behind, anew = await some_of(again, 1), b"1234567890"
+    assert behind[0].properties["object.name"] == f"{folder.prefix}c"
+    folder.put("a", anew)
+    (other,) = await some_of(again, 1)
+    assert other.refused
+    assert other.id != refused.id
+    await again.close()
+
+
+async def test_an_object_that_was_too_large_is_read_when_the_app_reads_lines(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note of what is left goes with the last object of it."""
+    monkeypatch.setattr(module, "MAX_OBJECT_BYTES", 8)
+    folder.put("a", b"one\ntwo\nthree\n")
+    note = ".lockstep.App.In.0.left"
+    # With a prefix like this the note's own name begins with no dot.
+    options = {"prefix": folder.prefix.removesuffix("/")}
+    whole = source(folder, mode="text.full", **options)
+    (refused,) = await some_of(whole, 1)
+    assert refused.refused
+    there = f"{folder.prefix.removesuffix('/')}{note}"
+    while folder.names(there) != [""]:
+        assert await whole.read(max_messages=5, wait_ms=50) == []
+    lines = source(folder, **options)
+    assert [each.payload for each in await some_of(lines, 3)] == [b"one", b"two", b"three"]
+    await all_put_away(lines, folder, [])
+    await lines.close()
+    while folder.names(there):
+        assert await whole.read(max_messages=5, wait_ms=50) == []
+    await whole.close()
+
+
+class CutBody:
+    """Ends before all of it has come, as a connection does that breaks."""
+
+    def read(self) -> bytes:
+        """A part of it is lost."""
+        raise IncompleteReadError(actual_bytes=1, expected_bytes=2)
+
+
+async def test_a_connection_that_ends_within_an_object(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is an error of the network, which is tried again, and no mistake of the connector."""
+    folder.put("a", b"1\n2\n")
+    reading = source(folder)
+    ask = AwsClient.ask
+
+    def cut(client: AwsClient, operation: str, **parameters: Any) -> Any:
+        answer = ask(client, operation, **parameters)
+        return {**answer, "Body": CutBody()} if operation == "get_object" else answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AwsClient, "ask", cut)
+        with pytest.raises(OSError, match=r"s3: 1 read, but total bytes expected is 2"):
+            await some_of(reading, 1)
+        await reading.close()
+    again = source(folder)
+    assert [each.payload for each in await some_of(again, 2)] == [b"1", b"2"]
+    await again.close()
 
 
 async def test_an_object_that_is_written_anew_while_it_is_read(

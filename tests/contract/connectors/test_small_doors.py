@@ -19,6 +19,7 @@ from lockstep.connectors.hl7.mllp import Hl7Sink, Hl7Source, block, read_block
 from lockstep.connectors.prometheus.scrape import PrometheusSource
 from lockstep.connectors.prometheus.serve import PrometheusSink
 from lockstep.connectors.websocket.client import WebSocketSink, WebSocketSource
+from lockstep.mapping.messages import CONTENT_TYPES
 from lockstep.sinks import MessageRefusedError
 from lockstep.sources import Place
 from lockstep.testing.connectors import message, play_sink, play_source
@@ -33,6 +34,7 @@ class SocketServer:
     def __init__(self) -> None:
         self.port = free_port()
         self.got: list[bytes] = []
+        self.kinds: list[str] = []
         self._open: list[web.WebSocketResponse] = []
         self._runner: web.AppRunner | None = None
 
@@ -62,6 +64,7 @@ class SocketServer:
         await response.prepare(request)
         self._open.append(response)
         async for one in response:
+            self.kinds.append(one.type.name)
             self.got.append(one.data.encode() if isinstance(one.data, str) else one.data)
         return response
 
@@ -76,6 +79,33 @@ async def test_websocket_goes_on_with_a_server_that_comes_back() -> None:
     taken = await play_source(lambda: WebSocketSource(options, PLACE), server)
     await server.stop()
     assert (taken.lost, taken.duplicated, taken.reordered) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [
+        ("json", "TEXT"), ("xml", "TEXT"), ("csv", "TEXT"), ("keyvalue", "TEXT"),
+        ("cloudevents", "TEXT"), ("text", "TEXT"),
+        ("protobuf", "BINARY"), ("avro", "BINARY"), ("msgpack", "BINARY"),
+        ("binarypassthrough", "BINARY"), ("binary", "BINARY"),
+    ],
+)  # fmt: skip
+async def test_all_websocket_messages_of_a_form_are_of_one_kind(form: str, kind: str) -> None:
+    """Also those of a binary form that happen to be a text, as a number below 128 does."""
+    server = SocketServer()
+    await server.start()
+    sink = WebSocketSink({"url": f"ws://127.0.0.1:{server.port}/abc"})
+    payloads = [b"\x08\x05", "ä".encode()] + ([b"\x08\xc8\x01"] if kind == "BINARY" else [])
+    content_type = CONTENT_TYPES.get(form, "text/plain")
+    for number, payload in enumerate(payloads):
+        await sink.send(message(number, content_type, payload))
+    async with asyncio.timeout(30):
+        while len(server.got) < len(payloads):
+            await asyncio.sleep(0.01)
+    assert server.got == payloads
+    assert set(server.kinds) == {kind}
+    await sink.close()
+    await server.stop()
 
 
 async def test_what_had_come_by_websocket_is_taken_when_the_source_closes() -> None:
@@ -207,6 +237,8 @@ class Mails:
     def __init__(self) -> None:
         self.port = free_port()
         self.got: list[bytes] = []
+        self.got_by: list[str] = []
+        self.answers = {"nobody@example.org": "550 no such box"}
         self._controller: Any = None
 
     async def start(self) -> None:
@@ -226,15 +258,16 @@ class Mails:
         return [str(message_from_bytes(one).get_payload()).strip().encode() for one in self.got]
 
     async def handle_RCPT(self, _s: Any, _k: Any, envelope: Any, address: str, _o: Any) -> str:
-        """Nobody of that name."""
-        if address.startswith("nobody"):
-            return "550 no such box"
+        """There are addresses that get nothing, for ever or for now."""
+        if address in self.answers:
+            return self.answers[address]
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
     async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
         """Taken."""
         self.got.append(envelope.content)
+        self.got_by += envelope.rcpt_tos
         return "250 taken"
 
 
@@ -254,6 +287,82 @@ async def test_mail_is_delivered_when_the_server_has_taken_it() -> None:
     sink = EmailSink({**options, "to": "nobody@example.org"})
     with pytest.raises(MessageRefusedError, match="no such box"):
         await sink.send(message(1))
+    await sink.close()
+    await mails.stop()
+
+
+def mailing(mails: Mails, to: str) -> EmailSink:
+    """A sink of mails to these addresses."""
+    return EmailSink({
+        "address": "lockstep@example.org", "to": to, "subject": "number {{n}}",
+        "host": "127.0.0.1", "port": str(mails.port), "ssl.enable": "false", "auth": "false",
+    })  # fmt: skip
+
+
+async def test_only_who_has_not_got_a_mail_is_tried_again() -> None:
+    """Some servers take mails of strangers a while later; the others have got it, and get it once,
+    also when the connection ends in between. Who gets nothing for ever is named then."""
+    mails = Mails()
+    mails.answers["late@example.org"] = "451 try again"
+    await mails.start()
+    sink = mailing(mails, "a@example.org, late@example.org, nobody@example.org, b@example.org")
+    for _ in range(2):
+        with pytest.raises(OSError, match=r"late@example\.org: 451 .*try again"):
+            await sink.send(message(1))
+    assert mails.got_by == ["a@example.org", "b@example.org"]
+    await mails.stop()
+    with pytest.raises(OSError, match="the mail server at"):
+        await sink.send(message(1))
+    await mails.start()
+    del mails.answers["late@example.org"]
+    with pytest.raises(MessageRefusedError, match=r"nobody@example\.org: 550 no such box") as told:
+        await sink.send(message(1))
+    assert str(told.value).endswith("all others have got it")
+    assert "late" not in str(told.value)
+    assert mails.got_by == ["a@example.org", "b@example.org", "late@example.org"]
+    del mails.answers["nobody@example.org"]
+    await sink.send(message(1))  # out of the error store
+    assert mails.got_by[3:] == ["nobody@example.org"]
+    await sink.send(message(2))
+    assert len(mails.got_by) == 8, "another mail goes to all"
+    await sink.close()
+    await mails.stop()
+
+
+async def test_nobody_has_a_mail_when_the_server_ends_the_connection_at_a_receiver() -> None:
+    """It had said yes to the first one, and was not asked for the last one. An address that is
+    there twice gets one mail."""
+    mails = Mails()
+    mails.answers["busy@example.org"] = "421 too many at once"
+    await mails.start()
+    sink = mailing(mails, "a@example.org, busy@example.org, b@example.org, a@example.org")
+    with pytest.raises(OSError, match="421 too many at once"):
+        await sink.send(message(1))
+    assert mails.got_by == []
+    del mails.answers["busy@example.org"]
+    await sink.send(message(1))
+    assert mails.got_by == ["a@example.org", "busy@example.org", "b@example.org"]
+    await sink.close()
+    await mails.stop()
+
+
+async def test_who_has_a_mail_is_known_of_some_mails_and_of_one_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The oldest is forgotten: it may come again to all. A log that is begun anew has other mails
+    under the same identities."""
+    monkeypatch.setattr("lockstep.connectors.email.sink.MAX_KEPT", 2)
+    mails = Mails()
+    await mails.start()
+    sink = mailing(mails, "a@example.org, nobody@example.org")
+    for number in (1, 2, 3, 3, 1):
+        with pytest.raises(MessageRefusedError):
+            await sink.send(message(number))
+    assert len(mails.got) == 4
+    sink.begin_again()
+    with pytest.raises(MessageRefusedError):
+        await sink.send(message(1))
+    assert len(mails.got) == 5
     await sink.close()
     await mails.stop()
 

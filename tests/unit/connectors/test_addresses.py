@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lockstep.connectors.email.sink import EmailSink
 from lockstep.connectors.endpoints import address_of
 from lockstep.connectors.jms import stomp
 from lockstep.connectors.jms.stomp import JmsSink
@@ -15,13 +16,19 @@ from lockstep.connectors.mqtt.sink import MqttSink
 from lockstep.connectors.prometheus.serve import PrometheusSink
 from lockstep.connectors.rabbitmq.sink import RabbitSink
 from lockstep.connectors.sqs.sink import SqsSink
+from lockstep.connectors.syslog.sink import SyslogSink
+from lockstep.connectors.tcp.sink import TcpSink
+from lockstep.connectors.websocket.client import WebSocketSink
+from lockstep.events import UnavailableError
 from lockstep.siddhiql import SiddhiQLError, check
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.checking.connectors import find_type
 from lockstep.sinks import Sink
 from lockstep.testing.connectors import message
+from lockstep_services.publisher.sinks.http import HttpSink
 
+MAIL = {"username": "a", "address": "a@b.c", "to": "x@y.z", "subject": "s", "ssl.enable": "false"}
 STREAM = "define stream S (value double);"
 
 MISTYPED = [
@@ -70,6 +77,29 @@ def test_an_address_that_is_none_is_refused_at_deploy(
         check(text(kind, {**more, name: address}))
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "address", "more"),
+    [
+        ("http", "publisher.url", "http://h:8O80/x", {}),
+        ("http", "publisher.url", "http://h:99999/x", {}),
+        ("http", "publisher.url", "http://a..b/x", {}),
+        ("tcp", "url", "tcp://h:99999/c", {}),
+        ("tcp", "url", "tcp://a..b/c", {}),
+        ("tcp", "url", "tcp://[::1", {}),
+        ("websocket", "url", "ws://h:99999/x", {}),
+        ("websocket", "url", "ws://a..b/x", {}),
+        ("hl7", "uri", "h:99999", {"hl7.encoding": "ER7"}),
+        ("snmp", "agent.port", "99999", {"host": "h", "version": "v1"}),
+    ],
+)
+def test_one_that_may_come_of_an_event_is_refused_at_deploy_where_it_does_not(
+    kind: str, name: str, address: str, more: Mapping[str, str]
+) -> None:
+    """What stands in the text is known; no name of the network has an empty part."""
+    with pytest.raises(SiddhiQLError, match=f"'{name}' is '"):
+        check(text(kind, {**more, name: address}))
+
+
 @pytest.mark.parametrize(("kind", "name", "address", "more"), MISTYPED)
 def test_one_of_a_secret_is_refused_when_the_sink_is_made(
     kind: str, name: str, address: str, more: Mapping[str, str]
@@ -86,6 +116,10 @@ def test_one_of_a_secret_is_refused_when_the_sink_is_made(
         ("mqtt", {"url": "${secret:broker}", "topic": "t"}),
         ("rabbitmq", {"uri": "amqp://u:${secret:word}@h", "exchange.name": "e"}),
         ("sqs", {"queue": "${secret:queue}"}),
+        ("http", {"publisher.url": "http://h:${secret:port}/x"}),
+        ("tcp", {"url": "tcp://h:${secret:port}/c"}),
+        ("websocket", {"url": "${secret:socket}"}),
+        ("hl7", {"uri": "${secret:place}", "hl7.encoding": "ER7"}),
         ("prometheus", {"server.url": "http://localhost:${secret:port}", "metric.type": "gauge"}),
     ],
 )
@@ -114,6 +148,14 @@ def test_a_password_in_an_address_is_not_repeated() -> None:
         (lambda: JmsSink({"provider.url": "tcp://a..b", "destination": "q"}), "away"),
         (lambda: MqttSink({"url": "tcp://a..b", "topic": "t"}), "no such option"),
         (lambda: MqttSink({"url": "tcp://h", "topic": "t", "keep.alive": "-"}), "no such option"),
+        (lambda: TcpSink({"url": "tcp://a..b/c"}), "url"),
+        (lambda: TcpSink({"url": "tcp://h:99999/c"}), "url"),
+        (lambda: WebSocketSink({"url": "ws://a..b/c"}), "url"),
+        (lambda: SyslogSink({"url": "tcp://a..b"}), "a..b"),
+        (lambda: SyslogSink({"url": "udp://a..b"}), "a..b"),
+        (lambda: EmailSink({**MAIL, "host": "smtp..example.com"}), "no mail server"),
+        (lambda: HttpSink({"publisher.url": "http://a..b/x"}), "publisher.url"),
+        (lambda: HttpSink({"publisher.url": "http://h:8O80/x"}), "publisher.url"),
         (lambda: RabbitSink({"uri": "amqp://a..b", "exchange.name": "e"}), "RabbitMQ"),
         (
             lambda: SqsSink({"queue": "http://a_b..c/1/q", "access.key": "a", "secret.key": "b"}),
@@ -135,7 +177,7 @@ async def test_what_a_client_says_on_opening_alone_is_tried_again(
 ) -> None:
     """It is no row's fault: neither ValueError nor a refusal, which would bury all rows."""
     sink = make()
-    with pytest.raises(OSError, match=says):
+    with pytest.raises((OSError, UnavailableError), match=says):
         await sink.send(message(1))
     await sink.close()
 

@@ -69,6 +69,15 @@ class AwsClient:
         except BotoCoreError as error:
             raise OSError(f"{self._place.service}: {error}") from error
 
+    def content(self, operation: str, **parameters: Any) -> bytes:
+        """What an answer brings behind its head, whole; errors as of `ask`."""
+        body = self.ask(operation, **parameters)["Body"]
+        try:
+            found: bytes = body.read()
+        except BotoCoreError as error:  # the connection has ended in the midst of it
+            raise OSError(f"{self._place.service}: {error}") from error
+        return found
+
     def close(self) -> None:
         """The next request connects anew; idempotent."""
         client, self._client = self._client, None

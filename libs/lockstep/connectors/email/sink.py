@@ -1,7 +1,8 @@
 """@sink(type='email'): delivered when the mail server has taken the mail.
 
 The Message-ID is made of the output's identity, so mail servers and clients that drop copies know
-a mail that is sent again.
+a mail that is sent again. A server that takes a mail for some of its receivers delivers it to them;
+only the others are tried again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,16 @@ from email.utils import formatdate, getaddresses
 from typing import Final
 from urllib.parse import quote
 
+from lockstep.connectors.endpoints import opening
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
 TIMEOUT_S: Final = 20.0
+MAX_KEPT: Final = 1_024
+"""Mails of which it is known who has them, while others have not."""
+
+_Refusals = Mapping[str, tuple[int, bytes]]
+"""By address: the server's code and words."""
 
 
 class EmailSink(Sink):
@@ -31,13 +38,17 @@ class EmailSink(Sink):
         self._ssl = options.get("ssl.enable", "true").lower() == "true"
         self._logs_in = options.get("auth", "true").lower() == "true"
         self._server: smtplib.SMTP | None = None
+        self._taken_for: dict[str, frozenset[str]] = {}
 
     async def send(self, message: Message) -> None:
         try:
             mail, receivers = self._mail(message)
         except (AttributeError, LookupError, ValueError) as error:  # Python's parser trips, too
             raise MessageRefusedError(f"the event makes no mail: {error}") from error
-        await asyncio.to_thread(self._deliver, mail, receivers)
+        await asyncio.to_thread(self._deliver, message.id, mail, receivers)
+
+    def begin_again(self) -> None:
+        self._taken_for.clear()
 
     def _mail(self, message: Message) -> tuple[EmailMessage, list[str]]:
         filled = {
@@ -62,17 +73,45 @@ class EmailSink(Sink):
             raise ValueError("there is no receiver")
         return mail, receivers
 
-    def _deliver(self, mail: EmailMessage, receivers: list[str]) -> None:
+    def _deliver(self, identity: str, mail: EmailMessage, receivers: list[str]) -> None:
+        """To those for whom no server has taken it yet."""
+        taken_for = self._taken_for.get(identity, frozenset())
+        left = [address for address in dict.fromkeys(receivers) if address not in taken_for]
+        refused = self._refused(mail, left) if left else {}
+        if not refused:
+            self._taken_for.pop(identity, None)
+            return
+        self._keep(identity, taken_for.union(left).difference(refused))
+        words = "; ".join(
+            f"{address}: {code} {text.decode(errors='replace')}"
+            for address, (code, text) in refused.items()
+        )
+        if min(code for code, _ in refused.values()) < 500:
+            raise OSError(f"the mail server cannot take it now for {words}")
+        others = "; all others have got it" if identity in self._taken_for else ""
+        raise MessageRefusedError(f"the mail server refuses the mail for {words}{others}")
+
+    def _keep(self, identity: str, taken_for: frozenset[str]) -> None:
+        """The mail comes again: soon, or one day out of the error store."""
+        if not taken_for:
+            return
+        self._taken_for[identity] = taken_for
+        if len(self._taken_for) > MAX_KEPT:
+            del self._taken_for[next(iter(self._taken_for))]
+
+    def _refused(self, mail: EmailMessage, receivers: list[str]) -> _Refusals:
+        """For whom the server does not take it; it has taken it for the others."""
         try:
-            server = self._connected()
-            server.send_message(mail, self._options["address"], receivers)
-        except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError) as error:
+            return self._connected().send_message(mail, self._options["address"], receivers)
+        except smtplib.SMTPRecipientsRefused as error:
             self._server = None
-            codes = [code for code, _ in getattr(error, "recipients", {}).values()]
-            code = min(codes, default=getattr(error, "smtp_code", 500))
-            if code < 500:
-                raise OSError(f"the mail server cannot take it now: {error}") from error
-            raise MessageRefusedError(f"the mail server refuses the mail: {error}") from error
+            # One that ends the connection (421) names itself alone: nobody has got it then.
+            return {**dict.fromkeys(receivers, min(error.recipients.values())), **error.recipients}
+        except smtplib.SMTPDataError as error:
+            self._server = None
+            words = error.smtp_error
+            text = words if isinstance(words, bytes) else words.encode()
+            return dict.fromkeys(receivers, (error.smtp_code, text))
         except (smtplib.SMTPException, OSError) as error:
             self._server = None
             raise OSError(f"the mail server at {self._host}:{self._port}: {error}") from error
@@ -80,6 +119,11 @@ class EmailSink(Sink):
     def _connected(self) -> smtplib.SMTP:
         if self._server is not None and self._server.noop()[0] == 250:
             return self._server
+        with opening("a host, a name or a password that no mail server can have"):
+            self._server = self._opened()
+        return self._server
+
+    def _opened(self) -> smtplib.SMTP:
         if self._ssl:
             context = context_of(self._options) or ssl.create_default_context()
             server: smtplib.SMTP = smtplib.SMTP_SSL(
@@ -90,7 +134,6 @@ class EmailSink(Sink):
         if self._logs_in:
             name = self._options.get("username", self._options["address"])
             server.login(name, self._options.get("password", ""))
-        self._server = server
         return server
 
     async def close(self) -> None:

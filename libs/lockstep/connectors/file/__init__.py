@@ -36,6 +36,8 @@ _HINTS: Final = {
     "begin.regex": r"'\(' is a parenthesis, '\{' a brace",
     "end.regex": r"'\)' is a parenthesis, '\}' a brace",
 }
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+"""How an address of another machine begins."""
 _FLAGS: Final = re.compile(r"(?:\(\?[a-z]+\))*")
 """In front of an expression: for all that follows."""
 
@@ -52,12 +54,18 @@ def message_pattern(begin: str, end: str) -> re.Pattern[bytes]:
 
 
 def _paths(arguments: Sequence[Argument]) -> None:
-    """SignatureError for a path that no file can have."""
+    """SignatureError for a path that no file of this machine can have."""
     for one in arguments:
-        if one.attribute_name in _PATHS and "\0" in unquote(str(one.value)):
+        text = str(one.value)
+        if one.attribute_name not in _PATHS:
+            continue
+        if "\0" in unquote(text):
             raise SignatureError(
                 f"{one.attribute_name!r} holds a zero", "file:/path, without '%00'"
             )
+        scheme = _SCHEME.match(text.strip())
+        if scheme is not None and scheme[1].lower() != "file":
+            raise SignatureError(f"{one.attribute_name!r} begins with {scheme[0]!r}", _REMOTE)
 
 
 def _expressions(given: Mapping[str, str]) -> None:

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, Final
 
 DONE: Final = -1
+TOO_LARGE: Final = -2
+"""Of a file that cannot be a message: that was told, and nothing of it was taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Of one file: its turn, and where to go on; DONE when there is no more to come, and
-    `changed_ns`, when it was written last by then."""
+    """Of one file: its turn, and where to go on; DONE or TOO_LARGE when there is no more to come,
+    and `changed_ns`, when it was written last by then."""
 
     turn: int
     at: int
@@ -59,10 +61,10 @@ class Note:
         self._files[mark] = replace(self._files[mark], at=at)
         self._save()
 
-    def end(self, mark: str, changed_ns: int) -> None:
-        """All of it is taken."""
+    def end(self, mark: str, changed_ns: int, at: int = DONE) -> None:
+        """There is no more to come."""
         self._read()
-        self._files[mark] = replace(self._files[mark], at=DONE, changed_ns=changed_ns)
+        self._files[mark] = replace(self._files[mark], at=at, changed_ns=changed_ns)
         self._save()
 
     def forget(self, mark: str) -> None:

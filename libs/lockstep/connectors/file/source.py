@@ -17,12 +17,13 @@ from typing import Final
 from urllib.parse import unquote
 
 from lockstep.connectors.file import message_pattern
-from lockstep.connectors.file.note import DONE, Note, Reached
+from lockstep.connectors.file.moving import move
+from lockstep.connectors.file.note import DONE, TOO_LARGE, Note, Reached
 from lockstep.secrets.closed import HINT, is_closed, is_named_closed
 from lockstep.sources import Place, Received, Source
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
-"""Of a file that is a message, or that expressions are searched in."""
+"""Of a file that is a message, or that expressions are searched in; a larger one is refused."""
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 """A longer one is cut: its rest is the next message."""
 CHUNK_BYTES: Final = 64 * 1024
@@ -33,11 +34,12 @@ POLL_MS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A message, and where in its file the next one begins."""
+    """A message, and where in its file the next one begins; `refused`: why it is none."""
 
     payload: bytes
     at: int
     end: int
+    refused: str = ""
 
 
 def path_of(uri: str) -> Path:
@@ -135,8 +137,10 @@ class FileSource(Source):
         """Where to go on in a file; None where there is nothing new."""
         mark = _mark(status)
         reached = self._note.of(mark)
-        if reached is None or (reached.at != DONE and status.st_size < reached.at):
+        if reached is None or status.st_size < reached.at:
             return self._note.begin(mark)  # new, or emptied
+        if reached.at == TOO_LARGE:
+            return self._refused_before(path, mark, status)
         if reached.at != DONE:
             return None if self._tails and status.st_size == reached.at else reached
         if self._action == "keep":
@@ -145,6 +149,18 @@ class FileSource(Source):
             return self._note.begin(mark)  # another file, by the number of the one that was done
         self._put_away(path, mark)  # a reader died before
         return None
+
+    def _refused_before(self, path: Path, mark: str, status: os.stat_result) -> Reached | None:
+        """It stays, or is moved where a reader died before; as long as it is too large."""
+        if not self._is_too_large(status):
+            return self._note.begin(mark)
+        if self._action == "move":
+            self._put_away(path, mark)
+        return None
+
+    def _is_too_large(self, status: os.stat_result) -> bool:
+        is_read_whole = self._mode not in ("line", "binary.chunked")
+        return is_read_whole and status.st_size > MAX_FILE_BYTES
 
     def _files(self) -> list[Path]:
         """What may hold messages; a followed file under the name that it has now comes first."""
@@ -179,8 +195,9 @@ class FileSource(Source):
             return self._lines(path, at, max_messages)
         if self._mode == "binary.chunked":
             return _chunks(path, at, self._chunk_bytes, max_messages)
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise OSError(f"{path} is larger than {MAX_FILE_BYTES} bytes: use mode='line'")
+        if self._is_too_large(path.stat()):
+            why = f"{path} is larger than {MAX_FILE_BYTES} bytes: use mode='line'"
+            return [_Piece(b"", at, TOO_LARGE, why)], True
         data = path.read_bytes()
         if self._mode != "regex":
             return [_Piece(data, 0, len(data))], True
@@ -219,7 +236,8 @@ class FileSource(Source):
         if self._mode == "binary.chunked":
             properties["sequence.number"] = str(piece.at // self._chunk_bytes + 1)
             properties["content.length"] = str(path.stat().st_size)
-        return Received(piece.payload, properties, f"{name}:{piece.at}", acknowledge)
+        identity = f"{name}:{piece.at}"
+        return Received(piece.payload, properties, identity, acknowledge, piece.refused)
 
     def _settle(self) -> None:
         """What was taken wholly is noted; a file that is done is put where it shall be."""
@@ -230,14 +248,16 @@ class FileSource(Source):
         if not ended:
             self._note.move(mark, end)
             return
-        self._note.end(mark, path.stat().st_mtime_ns if path.exists() else 0)
-        if self._action != "keep":
+        at = TOO_LARGE if end == TOO_LARGE else DONE
+        self._note.end(mark, path.stat().st_mtime_ns if path.exists() else 0, at)
+        # One that nobody has read is not removed.
+        if self._action == "move" or (self._action == "delete" and at == DONE):
             self._put_away(path, mark)
 
     def _put_away(self, path: Path, mark: str) -> None:
         if self._action == "move":
             self._moved_to.mkdir(parents=True, exist_ok=True)
-            path.replace(self._moved_to / path.name)
+            move(path, self._moved_to / path.name, mark)
         else:
             path.unlink(missing_ok=True)
         self._note.forget(mark)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.connectors.endpoints import PORT_MAX, check_port, is_known
 from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import (
@@ -39,8 +40,10 @@ def _form(arguments: Sequence[Argument]) -> None:
             "'tls.enabled' is not for apps to say", "leave it out: receiver.sources_tls says it"
         )
     host, colon, port = given.get("uri", "host:1").rpartition(":")
-    if not colon or not host or not port.isdecimal():
+    is_port = port.isdecimal() and 0 < int(port) <= PORT_MAX
+    if is_known(given.get("uri", "")) and not (colon and host and is_port):
         raise SignatureError(f"'uri' is {given['uri']!r}", "uri='localhost:4000'")
+    check_port("port", given.get("port", "1"))
 
 
 _COMMON = (

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from lockstep.connectors.endpoints import opening
 from lockstep.connectors.hl7.v2xml import from_xml, is_xml, to_xml
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
@@ -192,9 +193,10 @@ class Hl7Sink(Sink):
             is_encrypted = self._options.get("tls.enabled", "").lower() == "true"
             tls = (context_of(self._options) or True) if is_encrypted else None
             async with asyncio.timeout(CONNECT_S):
-                self._streams = await asyncio.open_connection(
-                    *self._address, limit=MAX_MESSAGE_BYTES, ssl=tls
-                )
+                with opening("the host cannot be reached"):
+                    self._streams = await asyncio.open_connection(
+                        *self._address, limit=MAX_MESSAGE_BYTES, ssl=tls
+                    )
         reader, writer = self._streams
         writer.write(block(payload))
         await writer.drain()

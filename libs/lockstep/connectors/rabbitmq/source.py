@@ -29,7 +29,7 @@ class RabbitSource(Source):
         self._options = options
         self._name = options.get("queue.name") or f"lockstep.{place.app}.{place.stream}"
         self._connection: AbstractConnection | None = None
-        self._found: asyncio.Queue[AbstractIncomingMessage | None] = asyncio.Queue()
+        self._found: asyncio.Queue[AbstractIncomingMessage | str] = asyncio.Queue()
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
         try:
@@ -43,16 +43,28 @@ class RabbitSource(Source):
             raise OSError(f"RabbitMQ cannot be read: {error!r}") from error
         while len(found) < max_messages and not self._found.empty():
             found.append(self._found.get_nowait())
-        if None in found:
-            raise OSError("the connection to RabbitMQ is lost")
-        return [_received(message) for message in found if message is not None]
+        messages: list[Received] = []
+        for one in found:
+            if isinstance(one, str):
+                raise OSError(one)  # what is not acknowledged comes again
+            messages.append(_received(one))
+        return messages
 
     async def _open(self) -> None:
         options = self._options
+        # Of this connection alone: what an earlier one brought cannot be acknowledged any more.
+        found = self._found = asyncio.Queue()
         connection = await connected(options)
         self._connection = connection
-        connection.close_callbacks.add(lambda *_: self._found.put_nowait(None))
         channel = await connection.channel()
+        # The broker may end the channel or the consumer, and leave the connection as it is.
+        for ending in (connection.close_callbacks, channel.close_callbacks):
+            ending.add(
+                lambda _, why: found.put_nowait(f"the connection to RabbitMQ is lost: {why}")
+            )
+        (await channel.get_underlay_channel()).on_consumer_cancel_callbacks.add(
+            lambda _: found.put_nowait(f"RabbitMQ's queue {self._name!r} is lost")
+        )
         await channel.set_qos(PREFETCH)
         queue = await channel.declare_queue(
             self._name,
@@ -67,12 +79,11 @@ class RabbitSource(Source):
             auto_delete=_flag(options, "exchange.autodelete.enabled"),
         )
         await queue.bind(exchange, options.get("routing.key", ""))
-        await queue.consume(self._found.put)
+        await queue.consume(found.put)
 
     async def close(self) -> Sequence[Received]:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close_callbacks.clear()
             await closed(connection)
         return ()
 

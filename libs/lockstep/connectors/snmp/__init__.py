@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.connectors.endpoints import check_port
 from lockstep.siddhiql.catalogue import (
     Argument,
     Delivery,
@@ -61,6 +62,7 @@ def level_of(options: dict[str, str]) -> str:
 
 def _check(arguments: Sequence[Argument]) -> None:
     options = {str(one.attribute_name): str(one.value) for one in arguments}
+    check_port("agent.port", options.get("agent.port", "161").strip())
     if options.get("istcp", "").strip().lower() == "true":
         raise SignatureError("'istcp' is 'true'", "agents are asked over UDP: leave it out")
     if "oids" in options:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pysnmp.error import PySnmpError
 from pysnmp.hlapi.v3arch import asyncio as snmp
 
+from lockstep.connectors.endpoints import opening
 from lockstep.connectors.snmp import AUTHENTICATIONS, LEVELS, PRIVACIES, VERSIONS, level_of
 
 PORT: Final = 161
@@ -101,9 +102,14 @@ class Manager:
             self._engine = await asyncio.to_thread(snmp.SnmpEngine)
             is_v6 = ":" in self._address[0]
             kind = snmp.Udp6TransportTarget if is_v6 else snmp.UdpTransportTarget
-            self._target = await kind.create(
-                self._address, timeout=self._timeout_s, retries=self._retries
-            )
+            try:
+                with opening(self._shown):
+                    self._target = await kind.create(
+                        self._address, timeout=self._timeout_s, retries=self._retries
+                    )
+            except OSError:
+                self.close()  # the next attempt looks for the agent, too
+                raise
 
     @property
     def _shown(self) -> str:

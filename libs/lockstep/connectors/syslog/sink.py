@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from lockstep.connectors.endpoints import opening
 from lockstep.connectors.syslog.framing import FrameError, Framing, framed
 from lockstep.connectors.syslog.messages import (
     FACILITIES,
@@ -115,7 +116,8 @@ class _Stream:
         if self._streams is None:
             tls = (context_of(self._options) or True) if self._is_tls else None
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                self._streams = await asyncio.open_connection(*self._address, ssl=tls)
+                with opening(f"{self._address[0]}:{self._address[1]}"):
+                    self._streams = await asyncio.open_connection(*self._address, ssl=tls)
         self._streams[1].write(data)
         await self._streams[1].drain()
 
@@ -138,9 +140,10 @@ class _Datagrams(asyncio.DatagramProtocol):
     async def send(self, message: bytes) -> None:
         if self._transport is None:
             loop = asyncio.get_running_loop()
-            self._transport, _ = await loop.create_datagram_endpoint(
-                lambda: self, remote_addr=self._address
-            )
+            with opening(f"{self._address[0]}:{self._address[1]}"):
+                self._transport, _ = await loop.create_datagram_endpoint(
+                    lambda: self, remote_addr=self._address
+                )
         await self._may_write.wait()
         self._transport.sendto(message)
         await asyncio.sleep(0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 from urllib.parse import urlsplit
 
+from lockstep.connectors.endpoints import check_address, is_known
 from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -23,18 +25,18 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
+PORT: Final = 9892
+PORTS: Final = {"tcp": PORT, "tls": PORT}
+
 
 def _url(arguments: Sequence[Argument]) -> None:
     for argument in arguments:
         text = str(argument.value)
         if argument.attribute_name == "url" and "{{" not in text:
-            parts = urlsplit(text)
-            if (
-                parts.scheme not in ("tcp", "tls")
-                or not parts.hostname
-                or not parts.path.strip("/")
-            ):
-                raise SignatureError(f"'url' is {text!r}", "url='tcp://host:9892/context'")
+            example = "url='tcp://host:9892/context'"
+            check_address("url", text, PORTS, example)
+            if is_known(text) and not urlsplit(text).path.strip("/"):
+                raise SignatureError(f"'url' is {text!r}", example)
 
 
 EXTENSIONS = (

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from lockstep.connectors.endpoints import address_of
+from lockstep.connectors.tcp import PORTS
 from lockstep.connectors.tcp.frames import frame
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
-PORT: Final = 9892
 CONNECT_TIMEOUT_S: Final = 5.0
 
 
@@ -29,12 +30,16 @@ class TcpSink(Sink):
     async def send(self, message: Message) -> None:
         url = message.fill(self._url)
         try:
-            address, context = _place(url)
+            host, port = address_of("url", url, PORTS)
+            address = (urlsplit(url).scheme, host, port)
             writer = await self._connected(address)
         except OSError:
             raise
         except ValueError as error:  # also where a host makes no name of the network
-            raise MessageRefusedError(f"{url[:200]!r} is no tcp://host:port/context") from error
+            if "{{" in self._url:
+                raise MessageRefusedError(f"{url[:200]!r} is no tcp://host:port/context") from error
+            raise OSError(f"'url' is no tcp://host:port/context: {error}") from error
+        context = urlsplit(url).path.strip("/")
         try:
             writer.write(frame(context, message.payload))
             await writer.drain()
@@ -59,11 +64,3 @@ class TcpSink(Sink):
         self._reader = None
         if writer is not None:
             writer.close()
-
-
-def _place(url: str) -> tuple[tuple[str, str, int], str]:
-    """Scheme, host and port; and the context. ValueError."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("tcp", "tls") or not parts.hostname:
-        raise ValueError(url)
-    return (parts.scheme, parts.hostname, parts.port or PORT), parts.path.strip("/")

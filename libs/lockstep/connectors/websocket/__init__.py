@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lockstep.connectors.endpoints import check_address
 from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -21,13 +22,19 @@ from lockstep.siddhiql.catalogue.connectors import (
 )
 
 SCHEMES = ("ws://", "wss://", "http://", "https://")
+PORTS = {"ws": 80, "wss": 443, "http": 80, "https": 443}
+EXAMPLE = "url='ws://host:8025/path'"
 
 
 def _url(arguments: Sequence[Argument]) -> None:
     for argument in arguments:
         text = str(argument.value)
-        if argument.attribute_name == "url" and not text.startswith((*SCHEMES, "{{")):
-            raise SignatureError(f"'url' is {text!r}", "url='ws://host:8025/path'")
+        if argument.attribute_name != "url":
+            continue
+        if not text.startswith((*SCHEMES, "{{", "${")):
+            raise SignatureError(f"'url' is {text!r}", EXAMPLE)
+        if "{{" not in text:
+            check_address("url", text, PORTS, EXAMPLE)
 
 
 _TRUST = dict.fromkeys(

@@ -17,6 +17,10 @@ from lockstep.sources import Place, Received, Source
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 PING_S: Final = 15.0
+_TEXTS: Final = frozenset(
+    ("application/json", "application/xml", "application/x-www-form-urlencoded")
+)
+"""Content types of texts; `text/…`, `…+json` and `…+xml` are others."""
 
 
 class _Connection:
@@ -121,7 +125,7 @@ def _payload(message: aiohttp.WSMessage) -> bytes | None:
 
 
 class WebSocketSink(Sink):
-    """Option: `url`. Text messages, or binary ones for a mapper that writes no text."""
+    """Option: `url`. Text messages, or binary ones for a mapper that writes no text: all alike."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._url = options["url"]
@@ -132,13 +136,24 @@ class WebSocketSink(Sink):
         try:
             socket = await self._connection.socket(url)
         except (aiohttp.InvalidURL, ValueError) as error:
-            raise MessageRefusedError(f"{url[:200]!r} is no address") from error
+            if "{{" in self._url:
+                raise MessageRefusedError(f"{url[:200]!r} is no address") from error
+            raise OSError(f"'url' is no address: {error}") from error
+        # By the form: bytes of a binary one may happen to be a text.
+        if not _is_text(message.content_type):
+            await socket.send_bytes(message.payload)
+            return
         try:
             text = message.payload.decode()
-        except UnicodeDecodeError:
+        except UnicodeDecodeError:  # of a form that has no content type of its own
             await socket.send_bytes(message.payload)
         else:
             await socket.send_str(text)
 
     async def close(self) -> None:
         await self._connection.close()
+
+
+def _is_text(content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind.startswith("text/") or kind.endswith(("+json", "+xml")) or kind in _TEXTS

@@ -9,6 +9,8 @@ from typing import Final
 
 import aiohttp
 
+from lockstep.connectors.endpoints import known_address_of
+from lockstep.connectors.http import PORTS
 from lockstep.connectors.oauth import TOKEN_URL
 from lockstep.connectors.oauth.token import AccessToken
 from lockstep.connectors.tls import context_of
@@ -47,15 +49,22 @@ class Answered:
             raise MessageRefusedError(str(self))
         if self.status >= 300:
             # Following it may lose the message (a 301 asks for a GET) and show headers elsewhere.
-            there = self.headers.get("Location", "")[:SHOWN_CHARACTERS]
+            there = _cut(self.headers.get("Location", ""))
             raise (UnavailableError if self.status in MOVED else MessageRefusedError)(
                 f"{self.url} answered {self.status} and leads to '{there}', which is not followed",
                 hint="write the new address into 'publisher.url'",
             )
 
     def __str__(self) -> str:
-        shown = self.body[: SHOWN_CHARACTERS * 4].decode(errors="replace")[:SHOWN_CHARACTERS]
+        shown = _cut(self.body[: SHOWN_CHARACTERS * 4 + 4].decode(errors="replace"))
         return f"{self.url} answered {self.status}: {shown}"
+
+
+def _cut(text: str) -> str:
+    """Of a text for people its beginning, with a mark where it was cut: `Hidden` looks in front of
+    it for the beginning of a secret."""
+    is_short = len(text) <= SHOWN_CHARACTERS
+    return text if is_short else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 class Requests:
@@ -117,10 +126,19 @@ class Requests:
                 is_cut = len(body) > self._most_bytes
                 return Answered(url, response.status, response.headers, bytes(body), is_cut)
         except (aiohttp.InvalidURL, ValueError) as error:
-            # What the event brought makes no address, method or header.
-            raise MessageRefusedError(f"{url[:SHOWN_CHARACTERS]}: {error}") from error
+            raise self._refusal(url, error) from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise UnavailableError(f"{url}: {why_unreached(error)}") from error
+
+    def _refusal(self, url: str, error: Exception) -> UnavailableError | MessageRefusedError:
+        """What the event brought makes no address, method or header, unless the address is the
+        app's own: then no row pays for it."""
+        if "{{" not in self._url:
+            try:
+                known_address_of("publisher.url", url, PORTS)
+            except ValueError as wrong:
+                return UnavailableError(str(wrong))
+        return MessageRefusedError(f"{_cut(url)}: {error}")
 
     def begin_again(self) -> None:
         """Nothing is kept by identity."""

@@ -12,9 +12,12 @@ import pytest
 from lockstep.bus import ID_HEADER, PROPERTIES_HEADER, IngressMessage
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
+from lockstep.secrets import Hidden
+from lockstep.secrets.hidden import MIN_BEGINNING
 from lockstep.siddhiql import check
 from lockstep.sinks import Message, MessageRefusedError
 from lockstep_services.publisher.sinks.call import CallSink, answer_sources
+from lockstep_services.publisher.sinks.requests import SHOWN_CHARACTERS
 
 APP = """
 @sink(type='http-call', sink.id='c', publisher.url='http://x') define stream Call (k string);
@@ -96,3 +99,21 @@ async def test_answers_that_nobody_takes_refuse_the_row(answer: bytes, why: str)
     """It goes where on.error says."""
     with pytest.raises(MessageRefusedError, match=why):
         await taken(answer)
+
+
+@pytest.mark.parametrize("shown", range(0, 30, 3))
+async def test_a_secret_that_an_answer_repeats_is_hidden_where_the_answer_is_cut(
+    shown: int,
+) -> None:
+    """Of an error page, and of the address that an answer leads to, only the beginning is told:
+    there a secret may stand in part."""
+    token = "s3cr3t-TOKEN-0123456789"
+    page = "x" * (SHOWN_CHARACTERS - shown) + token + " is no token"
+    leads = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "
+    refused = f"HTTP/1.1 422 No\r\nContent-Length: {len(page)}\r\n\r\n{page}".encode()
+    for answer in (refused, leads + page.encode() + b"\r\n\r\n"):
+        with pytest.raises(MessageRefusedError) as caught:
+            await taken(answer)
+        Hidden([token]).error(caught.value)
+        assert token[:MIN_BEGINNING] not in str(caught.value)
+        assert "…" in str(caught.value)
