@@ -101,6 +101,7 @@ class _Stream:
     def go_on(self, written: Sequence[NumberedSink], *, refuses: bool) -> None:
         """Gives each its number."""
         self._match(written, self._present, is_whole=True)
+        self._match(written, self._away(), is_whole=True)
         if refuses:
             self._refuse_unclear_places(written)
         self._match(written, self._present, is_whole=False)
@@ -120,6 +121,13 @@ class _Stream:
         stay = {(one.number, one.place) for one in self.now}
         gone = [one for one in self._before if (one.number, one.place) not in stay]
         return sorted(gone, key=lambda one: -one.number)[:MAX_PAST]
+
+    def _away(self) -> list[NumberedSink]:
+        """What was taken out, as it was last. Where it comes back so, no other sink of its place is
+        taken for it."""
+        last = {one.number: one for one in reversed(self._past)}
+        here = {one.number for one in self._present}
+        return [one for number, one in last.items() if number not in here]
 
     def _match(
         self, written: Sequence[NumberedSink], known: Sequence[NumberedSink], *, is_whole: bool

@@ -193,9 +193,9 @@ def _answer(registry: str, path: str, status: int, content: bytes) -> dict[str, 
 
 
 def _shown(registry: str) -> str:
-    """An address without a password."""
+    """The server of an address. Its user, path and query may hold secrets."""
     parts = urlsplit(registry)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _remember(kept: dict[Any, Any], key: Any, value: Any) -> None:

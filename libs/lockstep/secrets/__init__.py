@@ -5,8 +5,9 @@ connector reads the value there and then, from a file that its operator has put 
 """
 
 from lockstep.secrets.closed import close_to_apps, is_closed, is_named_closed, refuse_closed
+from lockstep.secrets.hidden import Hidden
 from lockstep.secrets.references import filled, names_in, problem_in
-from lockstep.secrets.vault import Hidden, SecretError, Vault
+from lockstep.secrets.vault import SecretError, Vault
 
 __all__ = [
     "Hidden",

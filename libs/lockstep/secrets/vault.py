@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 from lockstep.events import Fault, LockstepError
 
 MAX_BYTES: Final = 65_536
 """Of one secret."""
+
+_NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+"""What says that there can be no such file. All else says that nobody knows what stands there."""
 
 
 class SecretError(LockstepError):
@@ -41,7 +45,7 @@ class Vault:
         may_own = "/" not in app and app not in ("", ".", "..")
         own = [self._folder / app / name] if may_own else []
         for path in (*own, self._folder / name):
-            if path.is_file():
+            if _is_there(path, where):
                 return _read(path, where)
         alone = f", or for app {app!r} alone into {own[0]}" if own else ""
         raise SecretError(
@@ -62,26 +66,17 @@ class Vault:
         return found.digest()
 
 
-class Hidden:
-    """Texts for people without the secrets in them: a server's answer may repeat an address."""
-
-    def __init__(self, values: Iterable[str]) -> None:
-        # As it is and as an address writes it. The longest first: one may be a part of another.
-        forms = {form for value in values for form in (value, quote(value), quote(value, safe=""))}
-        self._values = sorted(forms - {""}, key=len, reverse=True)
-
-    def text(self, text: str) -> str:
-        """With `***` in the place of each."""
-        for value in self._values:
-            text = text.replace(value, "***")
-        return text
-
-    def error(self, error: LockstepError) -> None:
-        """Takes them out of what an error says."""
-        error.message = self.text(error.message)
-        error.where = None if error.where is None else self.text(error.where)
-        error.hint = None if error.hint is None else self.text(error.hint)
-        error.args = (error.message, *error.args[1:])
+def _is_there(path: Path, where: str) -> bool:
+    """Whether there is a file. SecretError where nobody can tell, as in a folder that is closed to
+    the service: the secret of every app must not be taken for an app's own."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            return False
+        raise _unreadable(error, where) from error
+    except ValueError:
+        return False  # no file has such a name
 
 
 def _read(path: Path, where: str) -> str:
@@ -90,10 +85,14 @@ def _read(path: Path, where: str) -> str:
             found = file.read(MAX_BYTES + 1)
         text = found.decode("utf-8")
     except OSError as error:
-        hint = "the service's user must be able to read it"
-        raise SecretError(f"cannot be read: {error.strerror}", where=where, hint=hint) from error
+        raise _unreadable(error, where) from error
     except UnicodeDecodeError:
         raise SecretError("its file is no text in UTF-8", where=where) from None
     if len(found) > MAX_BYTES:
         raise SecretError(f"its file is larger than {MAX_BYTES} bytes", where=where)
     return text.removesuffix("\n").removesuffix("\r")
+
+
+def _unreadable(error: OSError, where: str) -> SecretError:
+    hint = "the service's user must be able to read it"
+    return SecretError(f"cannot be read: {error.strerror}", where=where, hint=hint)

@@ -15,8 +15,9 @@ from lockstep.schemas import (
     Wanted,
     bring,
 )
-from lockstep.secrets import SecretError, Vault, filled
+from lockstep.secrets import Hidden, SecretError, Vault, filled
 from lockstep.telemetry import Logger
+from lockstep_services.receiver.discreet import discreet
 from lockstep_services.receiver.sources import SourceBook
 
 LOOK_MS: Final = 2_000
@@ -39,16 +40,25 @@ class SourceSchemas:
 
 @dataclass(frozen=True, slots=True)
 class _OfApp:
+    """The registries of one app: what they say of errors is without its secrets."""
+
     registry: Schemas
     vault: Vault
     app: str
 
     async def get(self, wanted: Wanted) -> RegisteredSchema:
+        values: list[str] = []
+
+        def value(name: str) -> str:
+            values.append(self.vault.value(self.app, name))
+            return values[-1]
+
         try:
-            address = filled(wanted.registry, lambda name: self.vault.value(self.app, name))
+            address = filled(wanted.registry, value)
         except SecretError as error:
             raise UnavailableError(str(error)) from error
-        return await self.registry.get(replace(wanted, registry=address))
+        with discreet(Hidden(values)):
+            return await self.registry.get(replace(wanted, registry=address))
 
 
 class SchemaFetcher:

@@ -16,15 +16,13 @@ from lockstep.control import (
     answer_flows,
     take_answers,
 )
-from lockstep.databases import Datasource, read_datasources
+from lockstep.databases import read_datasources
 from lockstep.events.columns import load_arrow
 from lockstep.frame import Context, LeaseKeeper, Service
 from lockstep.frame.closing import close_own_files
 from lockstep.frame.web import check_sources_host
 from lockstep.schemas.registry import SchemaRegistry
 from lockstep.secrets import Vault
-from lockstep.siddhiql import ast
-from lockstep.siddhiql.secrets import with_secrets
 from lockstep.tls import serving
 from lockstep_services.receiver.accept import Acceptor
 from lockstep_services.receiver.changes import ChangeSources
@@ -32,6 +30,7 @@ from lockstep_services.receiver.copies import CopyFeeds
 from lockstep_services.receiver.datasources import DatasourceRoutes
 from lockstep_services.receiver.described import ROUTES
 from lockstep_services.receiver.feeds import SourceFeeds
+from lockstep_services.receiver.filled import FilledStores
 from lockstep_services.receiver.gate import Gate
 from lockstep_services.receiver.grpc_calls import CallTaker
 from lockstep_services.receiver.grpc_ports import GrpcPorts, Listening
@@ -44,7 +43,6 @@ from lockstep_services.receiver.messages import Transfer
 from lockstep_services.receiver.routes import Routes
 from lockstep_services.receiver.schemas import SchemaFetcher, SourceSchemas
 from lockstep_services.receiver.service import Services
-from lockstep_services.receiver.stores import datasource_of_store
 
 DRAIN_POLL_MS = 20
 DRAIN_CALLS_MS = 1_000
@@ -71,14 +69,9 @@ class Receiver:
         )  # fmt: skip
         known = read_datasources(settings.datasources.file)
         default_dsn = settings.store.postgres_dsn.get_secret_value()
-
         vault = Vault(settings.secrets.folder)
-
-        def datasource_of(app: str, store: ast.Annotation, table: str) -> Datasource:
-            filled = with_secrets(store, lambda name: vault.value(app, name))
-            return datasource_of_store(filled, table, known, default_dsn)
-
-        self._lookups = Lookups(context.clock, datasource_of, context.metrics)
+        self._stores = stores = FilledStores(vault, known, default_dsn, context.log)
+        self._lookups = Lookups(context.clock, stores.datasource, context.metrics)
         self._schemas = SchemaRegistry(context.clock, context.log)
         self._source_schemas = SourceSchemas(self._schemas, vault)
         self._acceptor = Acceptor(
@@ -107,7 +100,7 @@ class Receiver:
         self._copies = CopyFeeds(
             self._catalogue, self._intakes, gate, context.tasks, context.clock,
             context.world.store.cursors, self._leases_of("copy"),
-            datasource_of, processors.led_life,
+            stores.datasource, processors.led_life,
             context.metrics, context.log,
         )  # fmt: skip
         context.describe(ROUTES)
@@ -177,6 +170,7 @@ class Receiver:
         self._intakes.keep(apps)
         self._acceptor.keep(apps)
         self._lags.keep(apps)
+        self._stores.keep(apps)
         await self._lookups.keep(apps)
 
     async def _flow(self, app: str) -> FlowTold:

@@ -156,6 +156,21 @@ def test_sinks_of_one_place_are_told_by_what_they_say(
     assert names(*texts) == wanted
 
 
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (((P, Q), (Q,), (Q2,), (P, Q)), ["0.http", "1.http"]),
+        (((P, Q), (P,), (Q, P2)), ["1.http", "0.http"]),
+        (((B, P), (Q, P), (), (B, Q)), ["2.http", "0.http"]),
+    ],
+)
+def test_a_sink_that_comes_back_goes_before_one_of_its_place(
+    texts: tuple[tuple[str, ...], ...], wanted: list[str]
+) -> None:
+    """The other says something else now; or it had once the number of the one that comes back."""
+    assert names(*texts) == wanted
+
+
 @pytest.mark.parametrize("after", [(Q2,), (Q2, with_body("p", "z")), (Q2, B)])
 def test_sinks_of_one_place_that_nobody_can_tell_apart_are_refused(after: tuple[str, ...]) -> None:
     """One was taken out, or delivers elsewhere now, and one of the others says something else."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.mapping.contract import Reading
 from lockstep.mapping.xml.columns import XmlColumns
+from lockstep.mapping.xml.paths import XmlPath
 from lockstep.mapping.xml.source import XmlSource
 from lockstep.siddhiql import SiddhiQLError, ast
 from tests.unit.mapping.mappers import attributes, rows, source
@@ -70,6 +72,42 @@ def read_one(document: str, path: str, **options: Any) -> list[Any]:
 def test_paths_from_the_root(path: str, options: dict[str, Any], expected: list[Any]) -> None:
     """The first step is the event, or the root, or else below the event."""
     assert read_one(SHOP, path, **options) == expected
+
+
+@pytest.mark.parametrize("is_columns", [False, True])
+def test_a_document_is_searched_from_its_root_once_however_many_events_it_has(
+    is_columns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a document that is twice as large would take four times as long. Another document is
+    searched anew, and what stands nowhere is looked for once, too."""
+    mapper = source(
+        "xml",
+        attributes(day="/shop/@day", owner="/shop/owner", none="/shop/none", name="name"),
+        schema=schema(day="string", owner="string", none="string", name="string"),
+        enclosing_element="/shop/items",
+        **LENIENT,
+    )
+    assert isinstance(mapper, XmlSource)
+    searched: list[str] = []
+    below = XmlPath.below
+
+    def counted(path: XmlPath, element: ElementTree.Element) -> list[ElementTree.Element]:
+        searched.append(element.tag)
+        return below(path, element)
+
+    monkeypatch.setattr(XmlPath, "below", counted)
+    for owner, events in (("Ann", 2), ("Bob", 40)):
+        items = "<item><name>pen</name></item>" * events
+        document = f"<shop day='1'><owner>{owner}</owner><items>{items}</items></shop>"
+        if is_columns:
+            found = XmlColumns(mapper).read(document, {})
+            assert found is not None
+            values = [each if isinstance(each, list) else each.to_pylist() for each in found.values]
+            got = list(zip(*values, strict=True))
+        else:
+            (got,) = rows(mapper.read(document, 1))
+        assert got == [("1", owner, None, "pen")] * events
+    assert len(searched) == 2 * 4, "the events' element and three paths, of two documents"
 
 
 def test_an_inner_element_of_the_name_of_the_event() -> None:

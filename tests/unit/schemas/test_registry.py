@@ -7,6 +7,7 @@ import io
 import json
 import struct
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import fastavro
@@ -118,6 +119,21 @@ async def test_nobody_at_the_address_is_unavailable() -> None:
     with pytest.raises(UnavailableError, match="does not answer") as error:
         await client.get(Wanted(url.replace("http://", "http://me:secret@"), Kind.AVRO, 1))
     assert "secret" not in str(error.value)
+    await client.close()
+
+
+async def test_only_the_server_of_an_address_is_told() -> None:
+    """In logs and errors. Its user, its path and its query may be secrets."""
+    told: list[Any] = []
+    log: Any = SimpleNamespace(warning=lambda *event, **fields: told.append((*event, fields)))
+    client = SchemaRegistry(VirtualClock(), log)
+    async with RegistryServer().running() as server:
+        server.is_away = True
+        address = server.url.replace("http://", "http://me:secret@") + "/secret?key=secret"
+        with pytest.raises(UnavailableError, match="answers 503") as error:
+            await client.get(Wanted(address, Kind.AVRO, 1))
+        assert error.value.where == server.url
+        assert told == [("a schema registry is away", {"registry": server.url})]
     await client.close()
 
 

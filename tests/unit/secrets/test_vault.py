@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,38 @@ def test_an_app_of_another_name_than_a_folders_has_those_of_all(tmp_path: Path, 
     with pytest.raises(SecretError, match="no file for it") as caught:
         Vault(str(vault)).value(app, "own")
     assert caught.value.hint == f"put it into {vault / 'own'}"
+
+
+def test_what_cannot_be_looked_at_is_not_taken_for_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An app whose folder is closed to the service has no secret: that of every app may be another.
+    What asks is told so, and other apps are not concerned."""
+    (tmp_path / "token").write_text("all")
+    (tmp_path / "Looped").symlink_to("Looped")
+    closed, stat = tmp_path / "Closed", Path.stat
+
+    def guarded(path: Path, **given: bool) -> os.stat_result:
+        if path.parent == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **given)
+
+    monkeypatch.setattr(Path, "stat", guarded)
+    vault = Vault(str(tmp_path))
+    for app, why in (("Closed", "Permission denied"), ("Looped", "Too many levels")):
+        with pytest.raises(SecretError, match=f"'token': cannot be read: {why}"):
+            vault.value(app, "token")
+        assert vault.stamp(app, ["token"]) == vault.stamp("Others", ["none"])
+    assert vault.value("Others", "token") == "all"
+
+
+@pytest.mark.parametrize("app", ["A" * 300, "A\0"])
+def test_an_app_whose_name_no_folder_can_have_has_the_secrets_of_all(
+    tmp_path: Path, app: str
+) -> None:
+    """It is too long for one, for example."""
+    (tmp_path / "token").write_text("all")
+    assert Vault(str(tmp_path)).value(app, "token") == "all"
 
 
 @pytest.mark.parametrize(

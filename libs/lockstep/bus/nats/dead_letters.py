@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from lockstep.bus.contract import LETTERS_BYTES, DeadLetter, StoredDeadLetter
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.nats.input_log import header_id
-from lockstep.bus.nats.jetstream import JetStream, persistently
+from lockstep.bus.nats.jetstream import JetStream
+from lockstep.bus.nats.storing import Storing
 from lockstep.bus.subjects import DEAD_STREAM, dead_pattern, dead_subject
 from lockstep.clock import Randomness
 
@@ -18,21 +19,20 @@ class NatsDeadLetters:
     def __init__(self, jetstream: JetStream, randomness: Randomness) -> None:
         self._jetstream = jetstream
         self._randomness = randomness
+        self._storing = Storing(jetstream, DEAD_STREAM, DEAD_STREAM)
 
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
         subject = dead_subject(letter.app, letter.stream)
         # The server's own limit, as what was refused may be what was too large for a log.
         payload = encode_letter(letter, self._jetstream.connection.max_payload_bytes)
         message_id = self._randomness.uuid_hex() if dedup_id is None else header_id(dedup_id)
-        limits = self._jetstream.limits
-        stored = await persistently(
+        stored = await self._storing.stored(
             lambda: self._jetstream.publish(
                 subject,
                 payload,
                 {"Nats-Msg-Id": message_id},
-                limit_bytes=limits.dead_letters_max_bytes,
-            ),
-            limits,
+                limit_bytes=self._jetstream.limits.dead_letters_max_bytes,
+            )
         )
         return stored.sequence
 

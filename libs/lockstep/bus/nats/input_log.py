@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lockstep.bus.contract import Appended, Coded
-from lockstep.bus.errors import LogGoneError, RecordTooLargeError
+from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.nats.bells import Bells
 from lockstep.bus.nats.checksum import CHECKSUM, checksum
-from lockstep.bus.nats.errors import NOT_TOGETHER, ApiError, NoAnswerError, TakesNothingError
-from lockstep.bus.nats.jetstream import JetStream, Stored, persistently
+from lockstep.bus.nats.errors import NOT_TOGETHER, ApiError
+from lockstep.bus.nats.jetstream import JetStream
 from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room
+from lockstep.bus.nats.storing import Storing
 from lockstep.bus.together import one_by_one, shares
 from lockstep.clock import Randomness
 from lockstep.events import InputRecord, LogEntry, Position, UnavailableError
 from lockstep.events.codec import EncodedEntry, decode_input, encode_record
-from lockstep.telemetry import get_logger
 
 _MAX_PLAIN_ID_BYTES: Final = 120
 _SHARE_RECORDS: Final = 500  # the server takes 1,000 as one
@@ -45,8 +45,7 @@ class NatsInputLog:
         self._reader = LogReader(jetstream, stream, randomness, bells)
         self._room = Room(jetstream, stream, subject)
         self._is_together = True  # until the server says that the stream does not allow it
-        self._takes_nothing = False
-        self._log = get_logger()
+        self._storing = Storing(jetstream, subject, stream, tells_gone=True)
 
     async def append(self, record: InputRecord, *, dedup_id: str | None = None) -> Appended:
         return await self.append_encoded(encode_record(record), dedup_id=dedup_id)
@@ -58,46 +57,16 @@ class NatsInputLog:
         headers = self._headers(payload, message_id)
         async with self._in_flight.passing(len(payload)):
             await self._room.take(len(payload))
-            stored = await self._stored(payload, headers)
+            stored = await self._storing.stored(
+                lambda: self._jetstream.publish(
+                    self._subject,
+                    payload,
+                    headers,
+                    limit_bytes=self._jetstream.limits.max_log_bytes,
+                )
+            )
         # Without an id of the caller's a duplicate is our own repetition.
         return Appended(stored.sequence, stored.duplicate and dedup_id is not None)
-
-    async def _stored(self, payload: bytes, headers: Mapping[str, str]) -> Stored:
-        """Errors: UnavailableError, and where the server says or shows it: LogGoneError,
-        TakesNothingError."""
-        limits = self._jetstream.limits
-
-        async def attempt() -> Stored:
-            stored = await self._jetstream.publish(
-                self._subject, payload, headers, limit_bytes=limits.max_log_bytes
-            )
-            self._tell(None)
-            return stored
-
-        try:
-            # Where it has been tried in vain for long, nobody has to wait so long again.
-            return await (attempt() if self._takes_nothing else persistently(attempt, limits))
-        except UnavailableError as error:
-            is_there = await self._jetstream.is_there(self._stream)
-            if is_there is False:
-                raise LogGoneError(self._subject) from error
-            if not (is_there and isinstance(error, NoAnswerError)):
-                raise
-        # The server is there: perhaps it has just come back.
-        try:
-            return await attempt()
-        except NoAnswerError as error:
-            trouble = TakesNothingError(self._subject)
-            self._tell(trouble)
-            raise trouble from error
-
-    def _tell(self, trouble: TakesNothingError | None) -> None:
-        """Once when it comes, and once when it is over."""
-        if trouble is not None and not self._takes_nothing:
-            self._log.error(trouble.message, log=self._subject, hint=trouble.hint)
-        elif trouble is None and self._takes_nothing:
-            self._log.info("the bus takes records for this log again", log=self._subject)
-        self._takes_nothing = trouble is not None
 
     async def append_together(self, records: Sequence[Coded]) -> Sequence[Appended]:
         for payload, _ in records:

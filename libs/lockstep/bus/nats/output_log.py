@@ -14,9 +14,10 @@ from lockstep.bus.errors import TailLostError
 from lockstep.bus.nats.bells import Bells
 from lockstep.bus.nats.checksum import CHECKSUM, checksum
 from lockstep.bus.nats.errors import WRONG_LAST_SEQUENCE, ApiError
-from lockstep.bus.nats.jetstream import JetStream, RawMessage, persistently
+from lockstep.bus.nats.jetstream import JetStream, RawMessage
 from lockstep.bus.nats.reader import LogReader
 from lockstep.bus.nats.room import Room
+from lockstep.bus.nats.storing import Storing
 from lockstep.bus.tails import (
     generation_of_text,
     generation_text,
@@ -54,6 +55,7 @@ class NatsOutputLog:
         self._randomness = randomness
         self._reader = LogReader(jetstream, stream, randomness, bells)
         self._room = Room(jetstream, stream, subject)
+        self._storing = Storing(jetstream, subject, stream)
         self._known = _EMPTY  # the tail when we last saw it; only used where the log checks it
 
     async def tail(self) -> OutputTail:
@@ -108,12 +110,12 @@ class NatsOutputLog:
             _APPEND: ours,
             CHECKSUM: checksum(payload),
         }
-        limits = self._jetstream.limits
+        limit_bytes = self._jetstream.limits.max_log_bytes
 
         async def attempt() -> Accepted | Refused:
             try:
                 stored = await self._jetstream.publish(
-                    self._subject, payload, headers, limit_bytes=limits.max_log_bytes
+                    self._subject, payload, headers, limit_bytes=limit_bytes
                 )
             except ApiError as error:
                 if error.code not in WRONG_LAST_SEQUENCE:
@@ -122,7 +124,7 @@ class NatsOutputLog:
             self._known = ends
             return Accepted(stored.sequence)
 
-        return await persistently(attempt, limits)
+        return await self._storing.stored(attempt)
 
     async def _after_refusal(self, ours: str, expected_sequence: int) -> Accepted | Refused:
         # Our own first attempt may have come through with its acknowledgement lost. A claim of

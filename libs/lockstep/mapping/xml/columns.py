@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Any, Final
-from xml.etree import ElementTree
 
 from lockstep.events import AttributeType
 from lockstep.functions.map.meaning import XML_MAX_CHARACTERS, parse_xml
@@ -19,7 +18,7 @@ from lockstep.mapping.forms import FixedForm
 from lockstep.mapping.options import NAME, text_of
 from lockstep.mapping.reading import ABSENT
 from lockstep.mapping.values import lenient
-from lockstep.mapping.xml.source import EVENT, Item, XmlSource, none_if_empty
+from lockstep.mapping.xml.source import EVENT, Item, Root, XmlSource, none_if_empty
 
 MAX_FORMS: Final = 32
 """Kinds of events that are kept ready."""
@@ -93,8 +92,8 @@ class XmlColumns(QuickReader):
         return source.enclosing == root and source.holds_events
 
     def _parsed(self, text: str, properties: Properties) -> Columns:
-        root = parse_xml(text)
-        items = self._source.events(root)
+        root = Root(parse_xml(text))
+        items = self._source.events(root.element)
         if not items:
             raise OddError("there are no events")
         values = [
@@ -110,7 +109,7 @@ class XmlColumns(QuickReader):
             values = list(map(none_if_empty, values))
         return converted_column(values, wanted, lenient)
 
-    def _values(self, items: list[Item], path: str, root: ElementTree.Element) -> list[Any]:
+    def _values(self, items: list[Item], path: str, root: Root) -> list[Any]:
         values = [self._source.value(item, path, root) for item in items]
         if ABSENT not in values:
             return values

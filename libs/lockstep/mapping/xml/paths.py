@@ -64,18 +64,21 @@ class XmlPath:
             found = [inner for one in found for inner in one.iter()]
         return [one for one in found if self.attribute in one.attrib]
 
-    def of(
-        self, event: ElementTree.Element, root: ElementTree.Element
-    ) -> list[ElementTree.Element]:
-        """The same for an event. `/a` begins with the event if it is an `a`, else with the root,
-        and where that is none either below the event. `//a` may be the event, too."""
-        if self._is_anywhere:
-            return self.below(document(event))
-        if self._first:
-            for top in map(document, (event, root)):
-                if top.find(self._first, self._namespaces) is not None:
-                    return self.below(top)
-        return self.below(event)
+    def of(self, event: ElementTree.Element) -> list[ElementTree.Element]:
+        """The same for an event that it does not lead to from the root. `/a` begins with the event
+        if it is an `a`, else below it. `//a` may be the event, too."""
+        begins_above = self._is_anywhere or self._begins_with(event)
+        return self.below(document(event) if begins_above else event)
+
+    def is_from_root(self, event: ElementTree.Element, root: ElementTree.Element) -> bool:
+        """Whether it begins with the root, so that it leads to the same from all such events: `/a`
+        where the root is an `a`, and the event is none."""
+        return self._begins_with(root) and not self._begins_with(event)
+
+    def _begins_with(self, element: ElementTree.Element) -> bool:
+        if not self._first:
+            return False
+        return document(element).find(self._first, self._namespaces) is not None
 
     def is_name_of(self, event: ElementTree.Element) -> bool:
         """Whether the event has no elements in it, and the path is its name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
@@ -21,6 +22,15 @@ EVENT = "event"
 
 Item = ElementTree.Element | dict[str, str]
 """An event of a document: its element, or what stands at the paths of a leaf (see leaves)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """The root of one document, and what stands at paths that begin with it: it is the same for
+    many events, and looked for once."""
+
+    element: ElementTree.Element
+    values: dict[str, Any] = field(default_factory=dict)
 
 
 class XmlSource(PayloadReader):
@@ -63,8 +73,8 @@ class XmlSource(PayloadReader):
 
     def reading(self, payload: Any, now_ms: int, properties: Properties | None) -> Reading:
         """See PayloadReader."""
-        root = parse_xml(text_of(payload))
-        items = self.events(root)
+        root = Root(parse_xml(text_of(payload)))
+        items = self.events(root.element)
         return read_rows(items, lambda e: self._row(e, root, properties), now_ms, as_one_chunk=True)
 
     def events(self, root: ElementTree.Element) -> list[Item]:
@@ -82,9 +92,7 @@ class XmlSource(PayloadReader):
             raise MappingError(f"there is no {self.enclosing!r} in the document")
         return found if self._itself else [child for element in found for child in element]
 
-    def _row(
-        self, item: Item, root: ElementTree.Element, properties: Properties | None
-    ) -> tuple[Any, ...]:
+    def _row(self, item: Item, root: Root, properties: Properties | None) -> tuple[Any, ...]:
         def look_up(column: Column) -> Any:
             value = self.value(item, column.path, root)
             return none_if_empty(value) if self.may_be_empty(column.attribute.type) else value
@@ -95,17 +103,28 @@ class XmlSource(PayloadReader):
         """Whether an empty element stands for null: no text, where values may be missing."""
         return not self.fails and wanted not in _TEXTS
 
-    def value(self, item: Item, path: str, root: ElementTree.Element) -> Any:
+    def value(self, item: Item, path: str, root: Root) -> Any:
         """What stands at a path, or ABSENT."""
         if isinstance(item, dict):
             return item.get(path, ABSENT)
         if path in self.children and (child := item.find(path)) is not None:
             return _content(child)
         where = self._paths[path]
-        found = [] if path in self.children else where.of(item, root)
-        if not found:
-            return _content(item) if self._itself and where.is_name_of(item) else ABSENT
-        return found[0].attrib[where.attribute] if where.attribute else _content(found[0])
+        if where.is_from_root(item, root.element):
+            if path not in root.values:
+                root.values[path] = _first(where, where.below(document(root.element)))
+            return root.values[path]
+        found = ABSENT if path in self.children else _first(where, where.of(item))
+        if found is ABSENT and self._itself and where.is_name_of(item):
+            return _content(item)
+        return found
+
+
+def _first(path: XmlPath, found: list[ElementTree.Element]) -> Any:
+    """What stands at a path that leads to these, or ABSENT."""
+    if not found:
+        return ABSENT
+    return found[0].attrib[path.attribute] if path.attribute else _content(found[0])
 
 
 def none_if_empty(value: Any) -> Any:

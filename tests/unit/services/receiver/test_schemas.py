@@ -14,6 +14,7 @@ from lockstep.clock import VirtualClock
 from lockstep.control import AppView
 from lockstep.events import Life, UnavailableError
 from lockstep.plan import build
+from lockstep.schemas import RegisteredSchema, SchemaRefusedError, Wanted
 from lockstep.schemas.registry import AWAY_FOR_MS, SchemaRegistry
 from lockstep.secrets import Vault
 from lockstep.siddhiql import check
@@ -105,3 +106,22 @@ async def test_a_message_waits_as_long_as_the_secret_is_not_there(world: World) 
     """As for a registry that is away: the sender tries again."""
     with pytest.raises(UnavailableError, match="registry"):
         await world.schemas.bring("A", world.reader.registered, b"\x0a")
+
+
+async def test_what_a_registry_says_is_without_the_secrets_of_its_address(
+    world: World, tmp_path: Path
+) -> None:
+    """It may repeat what it was asked: that goes to senders and dead letters."""
+    (tmp_path / "registry").write_text("s3cr3t")
+
+    class Repeating:
+        """A registry that does."""
+
+        async def get(self, wanted: Wanted) -> RegisteredSchema:
+            """Never."""
+            raise SchemaRefusedError(f"nothing at {wanted.registry}", where=wanted.registry)
+
+    schemas = SourceSchemas(Repeating(), Vault(str(tmp_path)))
+    with pytest.raises(SchemaRefusedError, match=r"nothing at http://lockstep:\*\*\*@") as error:
+        await schemas.bring("A", world.reader.registered, b"\x0a")
+    assert "s3cr3t" not in str(error.value)
