@@ -12,6 +12,7 @@ from tests.unit.patterns.drive import (
     every,
     on,
 )
+from tests.unit.side_by_side import played
 
 V28 = "A 1000 1; B 3000 10; A 4000 2; B 6001 11; A 7000 3; A 8500 4; B 9500 12"
 TABLE = {
@@ -64,3 +65,26 @@ def test_sequence_limit() -> None:
     """In a sequence a token that is too old is gone, and the event may begin a match."""
     pattern = checked(every(count(on("A"), 1, None)), on("B"), within_ms=1000, is_sequence=True)
     assert Driver(pattern).play("A 0 1; A 1500 2; B 1600 3") == [(1600, [2], 3)]
+
+
+@pytest.mark.parametrize("most", [1, 2, None])
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
+def test_an_empty_start_behind_one_that_is_too_old(most: int | None, cut: bool) -> None:
+    """`every A?, B`: the A is too old, so the B alone is a match, whether the A was the last that
+    could come or not."""
+    pattern = checked(every(count(on("A"), 0, most)), on("B"), within_ms=300, is_sequence=True)
+    script = "A 1000 1; B 1500 2; B 1600 3; A 1700 4; B 1800 5"
+    rows = [(1500, None, 2), (1600, None, 3), (1800, [4], 5)]
+    assert Driver(pattern, cut=cut).play(script) == rows
+
+
+@pytest.mark.parametrize("most", ["?", "*", "<0:1>"])
+def test_an_empty_start_in_columns(most: str) -> None:
+    """The same."""
+    text = (
+        "@app:playback define stream A (v int); define stream B (v int);"
+        f" from every e1=A{most}, e2=B within 300 milliseconds"
+        " select e1[0].v as a, e2.v as b insert into O;"
+    )
+    steps = ((1000, "A", [[1]]), (1500, "B", [[2]]), (1600, "B", [[3]]))
+    assert played(text, *steps, rule="sequence") == [[(None, 2)], [(None, 3)]]

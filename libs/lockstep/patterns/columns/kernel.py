@@ -63,6 +63,7 @@ from lockstep.patterns.columns.token_kernel import (
     LOG_ROOM,
     LOGGED,
     LOGICAL,
+    MINIMUM,
     NEED_ASKED,
     NEED_CELLS,
     NEED_FOUND,
@@ -193,6 +194,21 @@ def renew(m: Any, x: Any, k: int, e: int) -> None:
 
 
 @part
+def rearm(m: Any, x: Any, k: int) -> None:
+    """Sequences whose first state may stay empty: an empty token that an older one kept out of the
+    next state makes room for one that may come there, as the older one may be too old now."""
+    if m[node_at(m, 0) + OPENS] == -1 or m[node_at(m, 0) + KIND] != COUNT:
+        return
+    t = m[key_at(m, k) + list_of(m, 0, PENDING)]
+    if m[node_at(m, 0) + MINIMUM] != 0 or t == -1:
+        return
+    is_alone = m[key_at(m, k) + list_of(m, 0, PENDING) + 2] == 1 and m[token_at(m, t) + LINKS] == 1
+    if is_alone and m[token_at(m, t) + FIRST] == NONE:
+        kill(m, x, k, t)
+        unlink(m, k, t, -1, 0, PENDING)
+
+
+@part
 def close(m: Any, x: Any, k: int, node: int) -> None:
     """Sequences: the event is over; who did not advance is gone."""
     at, link = list_of(m, node, PENDING), link_of(m, node, PENDING)
@@ -303,6 +319,8 @@ def play_one(m: Any, x: Any, k: int, e: int) -> None:
         open_key(m, x, k, e)
     if m[WITHIN] >= 0:
         expire(m, x, k, x[EVENTS + (1) * x[COUNT_OF] + e], e)
+        if m[IS_SEQUENCE]:
+            rearm(m, x, k)
     if m[IS_SEQUENCE]:
         renew(m, x, k, e)
         take_all(m, x, k, e)

@@ -118,6 +118,8 @@ class PatternMachine:
     def _play_adjacent(self, leaves: list[Leaf], event: StreamEvent, out: Chunks) -> None:
         """One event of a sequence: whom it does not advance is gone (13)."""
         self._expire(event)
+        if self._progress.ageing is not None:
+            self._rearm()
         self._renew()
         before = []
         for node in self._nodes:
@@ -149,6 +151,18 @@ class PatternMachine:
         if self._progress.repeats(0) and first.wants_fresh():
             first.arrive(self._progress.fresh())
             self._settle()
+
+    def _rearm(self) -> None:
+        """Sequences whose first state may stay empty: an empty token that an older one kept out of
+        the next state makes room for one that may come there, as the older one may be too old now.
+        """
+        first, *others = self._nodes
+        if not (first.is_optional and self._progress.repeats(0) and len(first.pending) == 1):
+            return
+        (token,) = first.pending
+        if token.first_ms is None and not any(token in node.pending for node in others):
+            token.alive = False
+            first.pending = []
 
     def _settle(self) -> None:
         for node in self._nodes:
