@@ -13,6 +13,7 @@ from lockstep.migration.siddhi_text import quoted
 from lockstep.migration.statements import Annotation, Element
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.core import default_catalogue
+from lockstep.siddhiql.checking.annotation_names import INSIDE
 
 _OTHERS_WRITE: Final = "; a collection that others write is read with mode='lookup' or 'copy'"
 _REPLICAS: Final = "the table is in memory here, the same on every replica, and stored with the app"
@@ -262,7 +263,11 @@ class Annotations:
                 )
                 continue
             parts.append(_element(element, self._owner))
-        parts += [written(one, self._owner) for one in annotation.nested]
+        parts += [
+            written(one, self._owner)
+            for one in annotation.nested
+            if _fits(one, annotation, self._owner, self._findings)
+        ]
         return f"@{annotation.name.lower()}({', '.join(parts)})"
 
 
@@ -287,6 +292,19 @@ def _options(kind: ExtensionKind, type_: str) -> set[str]:
     if extension is None:
         return set()
     return {one.name.lower() for one in extension.overloads[0].parameters}
+
+
+def _fits(nested: Annotation, outer: Annotation, owner: Owner, findings: Findings) -> bool:
+    """Whether it may stand there. What may not had no effect in Siddhi, and is left out."""
+    known = INSIDE[outer.name.lower()]
+    if nested.name.lower() in known:
+        return True
+    findings.to_decide(
+        owner.place(nested.line), masked(written(nested, owner)),
+        f"it had no effect: in @{outer.name} stand {' and '.join(f'@{one}' for one in known)}",
+        "leave it out, or put it where it belongs: a @payload stands in the @map",
+    )  # fmt: skip
+    return False
 
 
 def plan_head(

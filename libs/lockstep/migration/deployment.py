@@ -20,13 +20,19 @@ from lockstep.migration.flows import (
     properties_of,
 )
 from lockstep.migration.plans import Plan, PlanText, plan_name, read_plan
+from lockstep.migration.processes import (
+    YAML,
+    is_template_group,
+    processes_of,
+    report_templates,
+)
 from lockstep.migration.reading import Node, SourceFile, UnreadableError, parse_xml
 from lockstep.migration.siddhi_text import name_of, quoted
 from lockstep.migration.streams import Stream, is_stream, parse_json, stream_of_json, streams_of_xml
 from lockstep.migration.wiring import wired
 
 TEXTS: Final = (".siddhi", ".siddhiql")
-SUFFIXES: Final = (*TEXTS, ".json", ".xml", ".car")
+SUFFIXES: Final = (*TEXTS, ".json", ".xml", ".car", *YAML)
 """Files that an import reads; the others it only names."""
 
 
@@ -105,11 +111,15 @@ def _read(file: SourceFile, found: _Found, findings: Findings, datasources: Data
             text = file.data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise UnreadableError(place, "it is no text in UTF-8") from error
-        given = PlanText(plan_name(file.name), text, file.name)
-        found.plans.append(read_plan(given, findings, datasources))
+        plan = PlanText(plan_name(file.name), text, file.name)
+        found.plans.append(read_plan(plan, findings, datasources))
         found.artifacts += 1
     elif lower.endswith(".json"):
         value = parse_json(file)
+        if is_template_group(value):
+            report_templates(value["templateGroup"], file, findings)
+            found.artifacts += 1
+            return
         if not is_stream(value):
             findings.dropped(place, "other JSON", "no definition of a stream")
             return
@@ -117,6 +127,9 @@ def _read(file: SourceFile, found: _Found, findings: Findings, datasources: Data
         _add_stream(stream_of_json(value, file, findings), found, findings)
     elif lower.endswith(".xml"):
         _read_xml(parse_xml(file), found, findings, datasources)
+    elif lower.endswith(YAML) and (given := processes_of(file, findings)) is not None:
+        found.plans += [read_plan(one, findings, datasources) for one in given]
+        found.artifacts += 1
     else:
         findings.dropped(place, "other files", "no definitions: code, test data, pages")
 

@@ -60,7 +60,9 @@ class Rewriter:
         """All edits that make a statement one of Siddhi 5."""
         for at in range(len(body)):
             self._call(body, at)
+            self._count_all(body, at)
             self._overwrite(body, at)
+            self._prefix_behind_set(body, at)
             self._kind_of_events(body, at)
             self._bare_type(body, at)
         self._selection_behind(body)
@@ -97,14 +99,47 @@ class Rewriter:
         return next((each.full_name for each in declared if written in each.formerly), None)
 
     def _in_other_case(self, kinds: Sequence[ExtensionKind], written: str) -> str | None:
-        """The name that differs from this one in case only."""
-        names = (name for kind in kinds for name in self._catalogue.names(kind))
-        return next((name for name in names if name.lower() == written.lower()), None)
+        """The name that differs from this one in case only; of a window also in the colon behind
+        its pack: `unique:externalTimeBatch` was `uniqueExternalTimeBatch`."""
+        names = [name for kind in kinds for name in self._catalogue.names(kind)]
+        folded = {name.lower(): name for name in names}
+        if kinds == (ExtensionKind.WINDOW,):
+            folded = {name.replace(":", "").lower(): name for name in names} | folded
+        return folded.get(written.lower())
+
+    def _count_all(self, body: Sequence[Token], at: int) -> None:
+        """`count(*)` is `count()`."""
+        if (
+            _word(body, at) == "count"
+            and _type(body, at - 1) != "_COLON"
+            and [_type(body, at + ahead) for ahead in (1, 2, 3)] == ["_LPAR", "STAR", "_RPAR"]
+        ):
+            self.edits.append(Edit(start_of(body[at + 1]), end_of(body[at + 3]), "()"))
+            why = "it is written so in Siddhi 5"
+            self._findings.changed(self.place(body[at]), "count(*) → count()", why)
 
     def _overwrite(self, body: Sequence[Token], at: int) -> None:
         if _type(body, at) == "INSERT" and _word(body, at + 1) == "overwrite":
             last = body[at + 2] if _type(body, at + 2) == "INTO" else body[at + 1]
             self._put(body[at], "update or insert into", "Siddhi 5 says it so", last)
+
+    def _prefix_behind_set(self, body: Sequence[Token], at: int) -> None:
+        """`update T set Other.x = v` is `update T set x = v`: no other table can be meant."""
+        if _type(body, at) != "SET":
+            return
+        update = next((b for b in range(at, -1, -1) if _type(body, b) == "UPDATE"), at)
+        target = update + (4 if _type(body, update + 1) == "OR" else 1)
+        depth, begins = 0, True
+        for item in range(at + 1, len(body)):
+            kind = _type(body, item)
+            depth += (kind == "_LPAR") - (kind == "_RPAR")
+            if depth < 0 or (depth == 0 and kind in ("ON", "_SEMI")):
+                return
+            is_name = [_type(body, item + 1), _type(body, item + 3)] == ["_DOT", "_ASSIGN"]
+            if begins and is_name and _name(body[item]) != _name(body[target]):
+                why = f"'set' changes attributes of {_name(body[target])} only"
+                self._put(body[item], str(body[item + 2]), why, body[item + 2])
+            begins = depth == 0 and kind == "_COMMA"
 
     def _kind_of_events(self, body: Sequence[Token], at: int) -> None:
         """`insert into S for expired-events` is `insert expired events into S`."""
@@ -164,6 +199,10 @@ def _type(body: Sequence[Token], at: int) -> str:
 
 def _word(body: Sequence[Token], at: int) -> str:
     return str(body[at]).lower() if 0 <= at < len(body) else ""
+
+
+def _name(token: Token) -> str:
+    return str(token).strip("`")
 
 
 def _is_word(token: Token) -> bool:

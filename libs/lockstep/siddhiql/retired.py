@@ -1,4 +1,4 @@
-"""Functions of the older products that Lockstep has not: why, and what to do instead."""
+"""Functions of other products and languages that Lockstep has not: what to do instead."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ RETIRED_CALLS: Final[Mapping[str, str]] = {
     "pmml:": _MODELS,
 }
 """By name, or by pack where a colon ends it."""
+
+OTHERS: Final[Mapping[str, str]] = {
+    "substring": "write: str:substr(text, begin, length), where begin counts from 0",
+    "if": "write: ifThenElse(condition, a, b)",
+    "iif": "write: ifThenElse(condition, a, b)",
+    "isnull": "write: x is null",
+    "ifnull": "write: default(x, value)",
+    "nvl": "write: default(x, value)",
+}
+"""Functions of other languages, in small letters: what to write instead."""
 
 
 def retired_call(pack: str | None, name: str) -> str | None:

@@ -9,8 +9,9 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import Argument, Extension, ExtensionKind, SignatureError
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.catalogue.matching import match
+from lockstep.siddhiql.comparing import are_comparable, comparison_hint
 from lockstep.siddhiql.errors import SiddhiQLError
-from lockstep.siddhiql.retired import retired_call
+from lockstep.siddhiql.retired import OTHERS, retired_call
 from lockstep.siddhiql.scope import Scope, row_scope
 from lockstep.siddhiql.suggestions import did_you_mean, pack_hint
 from lockstep.siddhiql.trees import below
@@ -28,7 +29,6 @@ _PLACES = {
     ExtensionKind.WINDOW: "write #window.{}(…) behind a stream",
     ExtensionKind.STREAM_FUNCTION: "write #{}(…) behind a stream",
 }
-_EQUALITY = (ast.CompareOperator.EQUAL, ast.CompareOperator.NOT_EQUAL)
 
 
 def positioned(at: ast.Location, message: str, hint: str | None = None) -> SiddhiQLError:
@@ -93,9 +93,14 @@ def unknown_extension(
         if kind not in kinds and find_extension(call.name, call.namespace, kind) is not None:
             place = _PLACES[kind].format(title)
             return positioned(call.at, message, f"{title!r} is a {kind.value}: {place}")
-    instead = retired_call(call.namespace, call.name)
+    if (call.namespace or "").lower() == "window":
+        return positioned(call.at, message, f"windows have a dot: #window.{call.name}(…)")
+    instead = retired_call(call.namespace, call.name) or OTHERS.get(title.lower())
     if instead is not None:
         return positioned(call.at, message, instead)
+    for extension in (each for kind in kinds for each in default_catalogue().of(kind)):
+        if title.lower() in extension.formerly:
+            return positioned(call.at, message, f"did you mean {extension.full_name!r}?")
     known = [name for kind in kinds for name in default_catalogue().names(kind)]
     if call.namespace is None:
         return positioned(call.at, message, did_you_mean(title, [*own, *known]))
@@ -114,6 +119,9 @@ class _Inference:
             case ast.Variable():
                 return scope.resolve(expression).type
             case ast.EventReference():
+                if expression.source.startswith("!"):
+                    what = f"{expression.source!r} is no value: '!' is no word for 'not' here"
+                    raise positioned(expression.at, what, f"write: not {expression.source[1:]}")
                 raise positioned(
                     expression.at,
                     f"the whole event {expression.source!r} is no value",
@@ -164,23 +172,12 @@ class _Inference:
     def _compare(self, expression: ast.Compare, scope: Scope) -> AttributeType:
         left = self.infer(expression.left, scope)
         right = self.infer(expression.right, scope)
-        if left.is_numeric and right.is_numeric:
+        if are_comparable(expression.operator, left, right):
             return _BOOL
-        operator = expression.operator
-        if operator in _EQUALITY:
-            if left is right and left is not AttributeType.OBJECT:
-                return _BOOL
-            hint = "convert one of them: convert(x, 'string')"
-            if AttributeType.OBJECT in (left, right):
-                hint = "give the object a type: cast(x, 'string')"
-        else:
-            hint = "compare texts with str:strcmp(a, b) < 0"
-            if AttributeType.STRING not in (left, right):
-                hint = "only numbers have an order"
         raise positioned(
             expression.at,
-            f"'{operator.value}' cannot compare {left.value} with {right.value}",
-            hint,
+            f"'{expression.operator.value}' cannot compare {left.value} with {right.value}",
+            comparison_hint(expression, left, right),
         )
 
     def _want_bool(self, expression: ast.Expression, scope: Scope, hint: str | None) -> None:

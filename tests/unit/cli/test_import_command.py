@@ -55,6 +55,27 @@ def test_nothing_is_overwritten(tmp_path: Path, lockstep: Lockstep) -> None:
     assert (tmp_path / "out" / "PizzaTill.siddhi").stat().st_mtime_ns == before
 
 
+def test_apps_in_other_files_are_not_passed_over(tmp_path: Path, lockstep: Lockstep) -> None:
+    """Those of a SiddhiProcess are taken out; templates of business rules are named."""
+    folder, out = tmp_path / "files", tmp_path / "out"
+    folder.mkdir()
+    (folder / "values.yml").write_text("replicas: 3\n")
+    (folder / "process.yaml").write_text(
+        "kind: SiddhiProcess\nspec:\n  apps:\n    - script: |\n"
+        "        @App:name('Taken')\n        define stream S (v int);\n"
+    )
+    done = lockstep("import", str(folder), "-o", str(out))
+    assert done.exit_code == 0
+    assert {file.name for file in out.iterdir()} == {"Taken.siddhi", "import-report.md"}
+
+    rules = [{"templates": [{"content": "@App:name('Left') define stream S (v int);"}]}]
+    group = {"templateGroup": {"name": "Rules", "ruleTemplates": rules}}
+    (tmp_path / "rules.json").write_text(json.dumps(group))
+    done = lockstep("import", str(tmp_path / "rules.json"), "-o", str(tmp_path / "rules"))
+    assert "1 definitions, 0 apps, 0 valid; 1 to decide" in done.output
+    assert "Rules: Left" in (tmp_path / "rules" / "import-report.md").read_text()
+
+
 def test_an_empty_folder_is_refused(tmp_path: Path, lockstep: Lockstep) -> None:
     """It is the wrong folder."""
     (tmp_path / "none").mkdir()

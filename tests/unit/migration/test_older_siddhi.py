@@ -62,6 +62,53 @@ def test_queries(query: str, given: list[tuple[Any, ...]]) -> None:
     assert rows(STREAM + query, ["a", 1], ["b", 2]) == given
 
 
+def changed(text: str) -> set[str]:
+    """What the report says of a text that is carried over whole."""
+    done = imported(text)
+    assert done.apps[0].valid
+    assert [one for one in done.findings if one.fate is Fate.TO_DECIDE] == []
+    return {one.what for one in done.findings if one.fate is Fate.CHANGED}
+
+
+@pytest.mark.parametrize("count", ["count(*)", "COUNT( * )"])
+def test_counting_all(count: str) -> None:
+    """Siddhi 4 had an asterisk there."""
+    query = f"{STREAM}from S select k, {count} * 2 as n group by k insert into O;"
+    assert rows(query, ["a", 1], ["a", 5]) == [("a", 2), ("a", 4)]
+    assert "count(*) → count()" in changed(query)
+
+
+def test_a_window_whose_pack_was_a_part_of_its_name() -> None:
+    """Siddhi 3 had no packs of windows."""
+    query = "from S#window.uniqueExternalTimeBatch(k, ts, 60 sec) select v insert into O;"
+    text = f"define stream S (k string, v int, ts long);\n{query}"
+    assert changed(text) == {"uniqueExternalTimeBatch → unique:externalTimeBatch"}
+
+
+def test_another_table_behind_set() -> None:
+    """Siddhi 4 did not look at the name in front: it set the attribute of the table it updates."""
+    tables = f"{STREAM}define table T (k string, v int); define table Other (k string, v int);\n"
+    write = (
+        "from S update or insert into T set Other.v = v, T.k = k on T.k == k;\n"
+        "partition with (k of S) begin from S[v > 9]"
+        " update T set Other.v = ifThenElse(v > 1, v, 0), `Other`.k = k on T.k == k; end;\n"
+    )
+    read = "from S join T on S.k == T.k select T.k as k, T.v as v insert into O;"
+    assert rows(tables + write + read, ["a", 1], ["a", 2]) == [("a", 1), ("a", 2)]
+    assert changed(tables + write + read) == {"Other.v → v", "`Other`.k → k"}
+
+
+def test_what_had_no_effect_in_a_sink_is_told_and_the_sink_stays() -> None:
+    """Siddhi took a @payload beside the @map, and sent the form of the mapper."""
+    sink = "@sink(type='log', @map(type='json'), @payload('{{k}}'))"
+    done = imported(f"{sink} {STREAM}")
+    assert done.apps[0].valid
+    assert "@sink(type='log', @map(type='json'))" in done.apps[0].text
+    (told,) = [one for one in done.findings if one.fate is Fate.TO_DECIDE]
+    assert told.what == "@payload('{{k}}')"
+    assert "stand @map and @distribution" in told.why
+
+
 def test_windows_of_before_by_a_name_that_was_misspelt() -> None:
     """Siddhi 4 called it so, in any case."""
     done = imported(f"{STREAM}from S#window.Hoping(4 sec, 2 sec) select k, v insert into O;")

@@ -70,7 +70,7 @@ def test_types(expression: str, type_: AttributeType) -> None:
         ("s + 'x'", ("'+' takes numbers, not string", "str:concat")),
         ("b * 2", ("'*' takes numbers, not bool",)),
         ("o - 1", ("not object", "cast")),
-        ("s == 1", ("cannot compare string with int", "convert")),
+        ("s == 1", ("cannot compare string with int", "in quotes")),
         ("b == 1", ("cannot compare bool with int",)),
         ("o == o", ("cannot compare object with object", "cast")),
         ("s < 'x'", ("cannot compare string with string", "str:strcmp")),

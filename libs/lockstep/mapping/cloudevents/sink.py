@@ -11,6 +11,7 @@ from lockstep.functions import json_documents
 from lockstep.mapping.cloudevents.envelope import envelope
 from lockstep.mapping.contract import MappingError
 from lockstep.mapping.numbers import as_json
+from lockstep.mapping.one_text import one_text
 from lockstep.mapping.options import flag, nested
 from lockstep.mapping.templates import Template
 from lockstep.siddhiql import ast
@@ -39,8 +40,7 @@ class CloudEventsSink:
         self._template: Template | None = None
         payload = nested(annotation, "payload")
         if payload is not None:
-            text = "".join(element.value for element in payload.elements)
-            self._template = Template(text, schema, payload)
+            self._template = Template(one_text(payload), schema, payload)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
         return self.identified(events, ())

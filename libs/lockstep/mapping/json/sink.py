@@ -9,6 +9,7 @@ from lockstep.events import AttributeType, Event, LockstepError, StreamSchema
 from lockstep.functions import json_documents
 from lockstep.mapping.contract import MappingError
 from lockstep.mapping.numbers import as_json
+from lockstep.mapping.one_text import one_text
 from lockstep.mapping.options import flag, nested
 from lockstep.mapping.templates import Template
 from lockstep.siddhiql import ast
@@ -39,7 +40,7 @@ class JsonSink:
         self._template: Template | None = None
         self._checked: Template | None = None
         if payload is not None:
-            text = "".join(element.value for element in payload.elements)
+            text = one_text(payload)
             self._checked = Template(text, schema, payload, null="null")
             self._template = self._checked
             if not keeps_null:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from lockstep.events import Event, StreamSchema
 from lockstep.mapping.contract import MappingError, Properties, Reading
-from lockstep.mapping.options import Column, columns, flag, nested
+from lockstep.mapping.options import Column, columns, flag, invalid, nested
 from lockstep.mapping.reading import ABSENT, PayloadReader, read_rows, row_of
 from lockstep.mapping.templates import renderers, value_template
 from lockstep.mapping.values import exact, lenient
 from lockstep.siddhiql import ast
+
+_NO_KEY: Final = "null"
+"""What a template without a key stands under, as in Siddhi."""
 
 
 class KeyValueSource(PayloadReader):
@@ -51,12 +54,13 @@ class KeyValueSink:
         payload = nested(annotation, "payload")
         self._values = None
         if payload is not None:
+            _check_keys(payload)
             self._values = [
-                (element.key or "null", value_template(element.value, schema, payload))
+                (element.key or _NO_KEY, value_template(element.value, schema, payload))
                 for element in payload.elements
             ]
             self._shown = {
-                element.key or "null": shown[at]
+                element.key or _NO_KEY: shown[at]
                 for element in payload.elements
                 if (at := schema.index_of(element.value.strip())) is not None
             }
@@ -73,3 +77,15 @@ class KeyValueSink:
         if self._values is None:
             return dict(zip(self._names, event.data, strict=True))
         return {key: value(event) for key, value in self._values}
+
+
+def _check_keys(payload: ast.Annotation) -> None:
+    """Refuses a value that another one of the same key would replace."""
+    keys = [element.key or _NO_KEY for element in payload.elements]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise invalid(
+            payload,
+            f"two values of @payload would stand under {twice!r}, and only one is sent",
+            "give each value a key: @payload(a='{{a}}', b='{{b}}')",
+        )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lockstep.events import Event, StreamSchema
+from lockstep.mapping.one_text import one_text
 from lockstep.mapping.options import flag, nested
 from lockstep.mapping.templates import Template, renderers
 from lockstep.mapping.text.source import DELIMITER, newline_of
@@ -27,8 +28,7 @@ class TextSink:
         payload = nested(annotation, "payload")
         self._template: Template | None = None
         if payload is not None:
-            text = "".join(element.value for element in payload.elements)
-            self._template = Template(text, schema, payload)
+            self._template = Template(one_text(payload), schema, payload)
 
     def write(self, events: Sequence[Event]) -> list[Any]:
         texts = [self._event(event) for event in events]

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 from lockstep.events import Event, LockstepError, StreamSchema
 from lockstep.functions.map.meaning import parse_xml
 from lockstep.mapping.contract import MappingError
+from lockstep.mapping.one_text import one_text
 from lockstep.mapping.options import flag, invalid, nested
 from lockstep.mapping.templates import Template, renderers
 from lockstep.siddhiql import ast
@@ -37,8 +38,7 @@ class XmlSink:
         payload = nested(annotation, "payload")
         self._template: Template | None = None
         if payload is not None:
-            text = "".join(element.value for element in payload.elements)
-            self._template = Template(text, schema, payload)
+            self._template = Template(one_text(payload), schema, payload)
         default = None if payload is not None else "<events>"
         self._enclosing = _enclosing(annotation.get("enclosing.element") or default, annotation)
 

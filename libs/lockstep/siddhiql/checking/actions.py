@@ -67,13 +67,26 @@ def require_equal(output: StreamSchema, target: StreamSchema, at: ast.Location) 
         return
     hint = f"select ({_text(target.attributes)}) in this order"
     if output.names == target.names:
-        hint = "convert the types: convert(x, 'long') as x"
+        hint = _conversions(output, target)
     raise positioned(
         at,
         f"the output ({_text(output.attributes)}) does not fit {target.name!r}, "
         f"which is ({_text(target.attributes)})",
         hint,
     )
+
+
+def _conversions(output: StreamSchema, target: StreamSchema) -> str:
+    """What makes the types of the output those of a target with the same names."""
+    parts = []
+    for given, wanted in zip(output.attributes, target.attributes, strict=True):
+        if given.type is wanted.type:
+            continue
+        if wanted.type is AttributeType.OBJECT:
+            return f"define {target.name!r} as ({_text(output.attributes)})"
+        function = "cast" if given.type is AttributeType.OBJECT else "convert"
+        parts.append(f"{function}(x, '{wanted.type.value}') as {wanted.name}")
+    return f"convert the types: {', '.join(parts)}"
 
 
 def table_of(action: TableWrite, symbols: Symbols) -> StreamSchema:

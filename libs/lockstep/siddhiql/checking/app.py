@@ -17,6 +17,7 @@ from lockstep.siddhiql.checked import (
     CheckedPartition,
     CheckedQuery,
 )
+from lockstep.siddhiql.checking.annotation_names import check_annotation_names
 from lockstep.siddhiql.checking.annotations import info_name
 from lockstep.siddhiql.checking.app_annotations import check_app_annotations, value_of
 from lockstep.siddhiql.checking.called import with_calls
@@ -45,7 +46,9 @@ class _Job:
 
 def check(text: str) -> CheckedApp:
     """The app with every name resolved and every type known, or a positioned SiddhiQLError."""
-    external = with_external(with_calls(parse_app(text), partial(_schema_of, text)))
+    written = parse_app(text)
+    check_annotation_names(written)
+    external = with_external(with_calls(written, partial(_schema_of, text)))
     tree = external.tree
     if BEGINNING in text:
         check_secrets(tree)

@@ -26,8 +26,8 @@ _BEGINNINGS = ("DEFINE", "FROM", "PARTITION", "AT_SIGN")
 _NUMBERS = {"INT_LITERAL", "LONG_LITERAL", "FLOAT_LITERAL", "DOUBLE_LITERAL"}
 
 
-def complaint(refused: UnexpectedToken) -> SiddhiQLError:
-    """The error for a token that the grammar does not take at its place."""
+def complaint(refused: UnexpectedToken, text: str) -> SiddhiQLError:
+    """The error for a token of a text that the grammar does not take at its place."""
     token = refused.token
     accepted = set(refused.accepts or refused.expected)
     found = "the end of the text" if token.type == "$END" else f"{str(token)[:40]!r}"
@@ -38,7 +38,7 @@ def complaint(refused: UnexpectedToken) -> SiddhiQLError:
         message,
         line=token.line or 1,
         column=token.column or 1,
-        hint=habit(_previous(refused), token, accepted) or _hint(token, accepted),
+        hint=habit(_previous(refused), token, accepted, text) or _hint(token, accepted),
     )
 
 

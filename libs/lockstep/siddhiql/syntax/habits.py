@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from lark import Token
 
+from lockstep.siddhiql.syntax.names import Name
+
 _TYPES = {"STRING", "INT", "LONG", "FLOAT", "DOUBLE", "BOOL", "OBJECT"}
 _QUERY = "a query reads: from S[filter] select … insert into O"
+
+IMPORTED = "lockstep import FILE -o apps/ turns it into an app"
+COMMENTS = "comments begin with -- or stand between /* and */"
 
 _WORDS = {
     "where": "conditions stand in brackets: from S[v > 5], or behind having",
@@ -24,7 +29,9 @@ _BEHIND = {
     ("is", "not"): "write: not (x is null)",
     ("!", "("): "write: not ( … )",
     ("<", ">"): "write !=",
-    ("/", "/"): "comments begin with -- or stand between /* and */",
+    ("/", "/"): COMMENTS,
+    ("==", "="): "equality is written '=='",
+    ("insert", "overwrite"): "write: update or insert into T on T.key == key",
 }
 """By the word in front and the word itself."""
 
@@ -37,9 +44,15 @@ _AFTER_NAMES = {
 _CLAUSES = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
 
 
-def habit(previous: object, token: Token, accepted: set[str]) -> str | None:
-    """What to write instead, when the place looks like a habit from elsewhere."""
+def habit(previous: object, token: Token, accepted: set[str], text: str) -> str | None:
+    """What to write instead, when a place of the text looks like a habit from elsewhere."""
     word = str(token).lower()
+    start = token.start_pos or 0
+    found = _sign(text[start : start + 2], accepted)
+    if found is not None:
+        return found
+    if isinstance(previous, Name) and previous.text.lower() == "plan" and token.type == "_COLON":
+        return f"this is an execution plan of WSO2 CEP: {IMPORTED}"
     if isinstance(previous, Token):
         found = _pair(previous, token, accepted)
         if found is not None:
@@ -55,6 +68,15 @@ def habit(previous: object, token: Token, accepted: set[str]) -> str | None:
     if accepted >= _TYPES and "ID" not in accepted:
         return "the types are string, int, long, float, double, bool and object"
     return _WORDS.get(word)
+
+
+def _sign(two: str, accepted: set[str]) -> str | None:
+    """For the two characters that a refused token begins with, which may be of two tokens."""
+    if two == "//":
+        return COMMENTS
+    if two == "=>":
+        return "write -> between events" if "_ARROW" in accepted else "write >="
+    return "write <=" if two == "=<" else None
 
 
 def _pair(previous: Token, token: Token, accepted: set[str]) -> str | None:

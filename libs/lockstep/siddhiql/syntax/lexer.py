@@ -137,8 +137,10 @@ def _refuse(text: str, position: int, line: int, column: int) -> NoReturn:
         message, hint = "this back-quoted name is not closed", "add a closing `"
     elif character == "}":
         hint = "braces are used for function bodies only"
-    elif character in "&|":
-        hint = "write 'and' and 'or'"
+    elif character == "&":
+        hint = "write 'and'"
+    elif character == "|":
+        hint = "write 'or' between conditions, and str:concat(a, b) to join texts"
     elif character in "‘’“”":
         hint = "use plain quotes: ' or \""
     elif character == "$":

@@ -18,6 +18,7 @@ from lockstep.siddhiql.errors import SiddhiQLError
 from lockstep.siddhiql.syntax.build_queries import Builder
 from lockstep.siddhiql.syntax.complaints import complaint
 from lockstep.siddhiql.syntax.depth import check_depth
+from lockstep.siddhiql.syntax.habits import IMPORTED
 from lockstep.siddhiql.syntax.lexer import SiddhiQLLexer
 
 _GRAMMAR = Path(__file__).parent.parent / "grammar.lark"
@@ -105,12 +106,26 @@ def parse(text: str, kind: str | None = None) -> Any:
         )
     if not text.strip():
         raise SiddhiQLError("the text is empty", hint=_BEGINNINGS.get(_STARTS[wanted], _ANY))
+    if _STARTS[wanted] == "app":
+        _refuse_other_files(text)
     try:
         tree = _parser().parse(text, start=_STARTS[wanted])
     except UnexpectedToken as refused:
-        raise complaint(refused) from None
+        raise complaint(refused, text) from None
     check_depth(tree)
     return tree
+
+
+def _refuse_other_files(text: str) -> None:
+    """XML and JSON: what people have of the older products."""
+    start = len(text) - len(text.lstrip())
+    if text[start] in "<{":
+        raise SiddhiQLError(
+            f"no app begins with {text[start]!r}",
+            line=text.count("\n", 0, start) + 1,
+            column=start - text.rfind("\n", 0, start),
+            hint=f"is it a file of WSO2 CEP? {IMPORTED}",
+        )
 
 
 def parse_app(text: str) -> ast.App:
