@@ -36,12 +36,13 @@ class MariadbServer(Server):
 
     name = "mariadb"
 
-    def __init__(self, directory: Path, more: Sequence[str] = ()) -> None:
+    def __init__(self, directory: Path, more: Sequence[str] = (), zone: str = "UTC") -> None:
         super().__init__(directory, clock=SystemClock(), randomness=SystemRandomness())
         found = program()
         assert found is not None
         self._program = found
         self._more = more
+        self._zone = zone
         self._usr = found.parents[1]
 
     @property
@@ -52,7 +53,8 @@ class MariadbServer(Server):
     def _arguments(self) -> list[str]:
         return [
             # The libraries that come with it stand beside it.
-            "/usr/bin/env", f"LD_LIBRARY_PATH={self._usr}/lib/x86_64-linux-gnu", str(self._program),
+            "/usr/bin/env", f"LD_LIBRARY_PATH={self._usr}/lib/x86_64-linux-gnu",
+            f"TZ={self._zone}", str(self._program),
             "--no-defaults", f"--basedir={self._usr}", f"--datadir={self.directory / 'data'}",
             f"--lc-messages-dir={self._usr}/share/mysql", "--innodb-buffer-pool-size=32M",
             "--user=root" if os.geteuid() == 0 else "--user=",
@@ -101,10 +103,10 @@ LOGGED = ("--log-bin=log", "--binlog-format=ROW", "--binlog-row-metadata=FULL", 
 """With these it keeps a binary log that tells all."""
 
 
-async def start_mariadb(directory: Path, *more: str) -> MariadbServer:
-    """One that runs, with `more` arguments, or the test is passed over."""
+async def start_mariadb(directory: Path, *more: str, zone: str = "UTC") -> MariadbServer:
+    """One that runs, with `more` arguments, on a machine in `zone`; or the test is passed over."""
     if program() is None:
         lacking("no MariaDB: scripts/mariadb fetches Debian's")
-    server = MariadbServer(directory, more)
+    server = MariadbServer(directory, more, zone)
     await server.start()
     return server

@@ -29,7 +29,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _TIME: Final = 1 << 62
 """Added to the place of a time, so that numbers and times are not taken for one another."""
-
+_AT_UTC: Final = "at_utc"
+"""The place in MySQL and MariaDB. An older Lockstep noted it as `AT`, by the server's own zone."""
 
 _QUOTING: Final = {
     "postgresql": postgres.quoted,
@@ -76,6 +77,28 @@ def question_of(table: str, column: str, kind: str, at: int, max_rows: int) -> s
         f"SELECT * FROM {quoted(table)} WHERE {quoted(column)} {behind}"  # noqa: S608 - quoted
         f" ORDER BY {quoted(column)} LIMIT {max_rows}"
     )
+
+
+def in_utc(table: str, column: str, place: int) -> str:
+    """Asks MySQL or MariaDB for a time in UTC, of which it is known what the server's own zone
+    called it. Of an hour that came twice the earlier one is taken: better told twice than lost.
+    Only timestamps have a zone."""
+    schema, _, name = table.rpartition(".")
+    of_table = f"TABLE_SCHEMA = {_text(schema) if schema else 'DATABASE()'}"
+    told = literal_of(place, "mysql")
+    zone = "@@GLOBAL.time_zone, '+00:00'"
+    earlier = f"CONVERT_TZ({told} - INTERVAL 1 HOUR, {zone}) + INTERVAL 1 HOUR"
+    return (
+        "SELECT IF(EXISTS(SELECT 1 FROM information_schema.COLUMNS"  # noqa: S608 - only literals
+        f" WHERE {of_table} AND TABLE_NAME = {_text(name)} AND COLUMN_NAME = {_text(column)}"
+        f" AND DATA_TYPE <> 'timestamp'), {told}, LEAST(CONVERT_TZ({told}, {zone}), {earlier}))"
+        " AS noted"
+    )
+
+
+def _text(text: str) -> str:
+    """As MySQL reads it whatever is in it."""
+    return f"_utf8mb4 0x{text.encode().hex()}"
 
 
 def quoting(kind: str) -> Callable[[str], str]:
@@ -131,6 +154,7 @@ class Polling:
         interval_ms: int,
     ) -> None:
         self._kind = datasource.kind
+        self._noted = _AT_UTC if datasource.kind == "mysql" else AT
         self._ask = ask
         self._table = table
         self._column = column
@@ -215,15 +239,25 @@ class Polling:
         self._check_number(value)
         if not await self._memory.get(BEGUN):
             if value is not None:
-                await self._memory.put(AT, place_of(value, self._column))
+                await self._memory.put(self._noted, place_of(value, self._column))
             await self._memory.put(BEGUN, 1)
-        self._read_to = self._at = await self._memory.get(AT)
+        noted = await self._memory.get(self._noted) or await self._noted_before()
+        self._read_to = self._at = noted
         self._is_open = True
+
+    async def _noted_before(self) -> int:
+        """By an older Lockstep, if there was one; see `in_utc`."""
+        place = await self._memory.get(AT)
+        if place > _TIME:
+            asked = in_utc(self._table, self._column, place)
+            place = place_of((await self._ask(asked, 1)).rows[0][0], self._column)
+        await self._memory.put(self._noted, place)
+        return place
 
     async def settle(self) -> None:
         """See `Listening`."""
         if not self._waiting and self._read_to > self._at:
-            await self._memory.put(AT, self._read_to)
+            await self._memory.put(self._noted, self._read_to)
             self._at = self._read_to
 
     async def forget(self) -> None:

@@ -161,15 +161,17 @@ class MysqlQuestions:
         if self._pool is None:
             limit_ms = self._datasource.statement_timeout_ms
             self._pool = await aiomysql.create_pool(
-                **parameters_of(self._datasource),
+                # MariaDB passes over what is meant for MySQL 5.7 and newer, MySQL over /*M! */.
+                **parameters_of(
+                    self._datasource,
+                    f", wait_timeout={IDLE_S}"
+                    f" /*M! , max_statement_time={limit_ms / 1000} */"
+                    f" /*!50708 , max_execution_time={limit_ms} */",
+                ),
                 minsize=0,
                 maxsize=self._datasource.max_connections,
                 pool_recycle=IDLE_S // 2,
                 autocommit=True,
-                # MariaDB passes over what is meant for MySQL 5.7 and newer, MySQL over /*M! */.
-                init_command=f"SET SESSION wait_timeout={IDLE_S}"
-                f" /*M! , max_statement_time={limit_ms / 1000} */"
-                f" /*!50708 , max_execution_time={limit_ms} */",
             )
         return self._pool
 
@@ -201,9 +203,11 @@ def passes(error: pymysql.MySQLError) -> bool:
     return isinstance(number, int) and (number in _PASSING or number in _NO_CONNECTION)
 
 
-def parameters_of(datasource: Datasource) -> dict[str, Any]:
-    """How the driver gets there."""
+def parameters_of(datasource: Datasource, settings: str = "") -> dict[str, Any]:
+    """How the driver gets there. Each session tells and takes timestamps in UTC, whatever zone the
+    server is in: in others an hour comes twice a year. `settings`: more of a session's."""
     return {
+        "init_command": f"SET SESSION time_zone='+00:00'{settings}",
         "host": datasource.host,
         "port": datasource.port,
         "user": datasource.username,

@@ -25,7 +25,7 @@ LOCK_WAIT_S: Final = 5
 PATIENCE_S: Final = 600
 """So long a load waits while the app's processors lag."""
 SETTINGS: Final = (
-    f"SET SESSION net_write_timeout = {PATIENCE_S}, time_zone = '+00:00', sql_mode = ''"
+    f"SET SESSION net_write_timeout = {PATIENCE_S}, sql_mode = ''"
     " /*M! , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */"
 )
 _CALLED_OTHERWISE: Final = (8, 2)

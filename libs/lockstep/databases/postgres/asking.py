@@ -27,9 +27,13 @@ class PostgresAsking:
         self, shape: TableShape, equal: Sequence[str], keys: Sequence[tuple[Any, ...]]
     ) -> list[tuple[Any, ...]]:
         """See `Asking`."""
+        possible = [key for key in keys if all(map(_is_storable, key))]
+        if not possible:
+            return []
+        arrays = map(list, zip(*possible, strict=True))
         async with told(f"{self._datasource.name}.{shape.table}"):
             pool = await self._connections.pool()
-            found = await pool.fetch(question(shape, equal), *map(list, zip(*keys, strict=True)))
+            found = await pool.fetch(question(shape, equal), *arrays)
         if len(found) > MAX_ANSWER_ROWS:
             raise too_many(len(keys), shape.table)
         return [tuple(row) for row in found]
@@ -53,3 +57,8 @@ def question(shape: TableShape, equal: Sequence[str]) -> str:
         f"SELECT {columns} FROM {quoted(shape.table)} AS t"  # noqa: S608
         f" JOIN unnest({arrays}) AS k({names}) ON {same} LIMIT {MAX_ANSWER_ROWS + 1}"
     )
+
+
+def _is_storable(value: Any) -> bool:
+    """No text of PostgreSQL has a NUL in it, and asking for one would fail for all keys."""
+    return not isinstance(value, str) or "\0" not in value

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import aiomysql
@@ -21,11 +22,22 @@ from lockstep.databases.mysql.connections import (
     check_encrypted,
     parameters_of,
     passes,
+    quoted,
 )
 from lockstep.events import FencedError, OutputRow
+from lockstep.telemetry import get_logger
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
+from lockstep_services.publisher.mysql.existing import (
+    Column,
+    columns_of,
+    indexes_of,
+    may_clash,
+    vague_columns,
+)
 from lockstep_services.publisher.mysql.sql import (
+    COLLATION,
     CREATE_CURSORS,
+    EXACT,
     MOVE,
     TAKE_OVER,
     TAKEN,
@@ -36,6 +48,8 @@ from lockstep_services.publisher.rdbms.table_sink import Errors
 
 IDLE_S: Final = 60
 """A silent client is gone, and its transaction with it."""
+KEYS_AT_ONCE: Final = 500
+"""Of which one question asks whether the table tells them apart."""
 SETTINGS: Final = "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', sql_notes=0"
 """What does not fit is an error, and is not cut off; that a table is there already is no news."""
 
@@ -57,13 +71,14 @@ class MysqlConnections:
             one = self._datasource
             seconds = max(1, one.statement_timeout_ms // 1000)
             self._pool = await aiomysql.create_pool(
-                **parameters_of(one),
+                **parameters_of(
+                    one,
+                    f", {SETTINGS}, wait_timeout={IDLE_S}, innodb_lock_wait_timeout={seconds}",
+                ),
                 minsize=0,
                 maxsize=one.max_connections,
                 pool_recycle=IDLE_S // 2,
                 client_flag=CLIENT.FOUND_ROWS,
-                init_command=f"SET SESSION {SETTINGS}, wait_timeout={IDLE_S},"
-                f" innodb_lock_wait_timeout={seconds}",
             )
         return self._pool
 
@@ -114,33 +129,62 @@ class MysqlTable:
         self._key = key
         self._connections = connections
         self._epoch = 0
+        self._may_clash = False
+        self._vague_key = ""
+        self._log = get_logger()
 
     async def take_over(self) -> int:
         """Two publishers that start together both find the tables: making them is one step."""
         async with self._connections.transaction() as cursor:
             await cursor.execute(CREATE_CURSORS)
-            await cursor.execute(self._sql.create, ())
-            await self._check_key(cursor)
+            await cursor.execute(EXACT)
+            exact = sorted(one[0] for one in await cursor.fetchall())
+            collation = exact[-1] if exact else COLLATION
+            await cursor.execute(self._sql.create(collation), ())
+            await self._look_at(cursor, collation)
         async with self._connections.transaction() as cursor:
             await cursor.execute(TAKE_OVER, (self._binding.key,))
             await cursor.execute(TAKEN, (self._binding.key,))
             self._epoch, sequence = await cursor.fetchone()
         return int(sequence)
 
-    async def _check_key(self, cursor: Any) -> None:
+    async def _look_at(self, cursor: Any, collation: str) -> None:
         """A table that somebody else made has to tell rows apart as this sink does: without an
         index that says so MySQL would insert a key's row again and again."""
+        await cursor.execute(self._sql.columns, ())
+        columns = columns_of(await cursor.fetchall())
+        vague = vague_columns(self._binding.schema, columns)
+        cut = frozenset(name for name, one in vague.items() if one.cuts_blanks)
+        self._sql = replace(self._sql, vague=frozenset(vague), cut=cut)
         if not self._key:
             return
         await cursor.execute(self._sql.unique, ())
-        unique: dict[str, set[str]] = {}
-        for _, _, index, _, column, *_ in await cursor.fetchall():
-            unique.setdefault(index, set()).add(str(column).lower())
-        if {name.lower() for name in self._key} not in unique.values():
+        indexes = indexes_of(await cursor.fetchall())
+        key = {name.lower() for name in self._key}
+        if not any(key == one.columns for one in indexes):
             raise ValueError(
                 f"it is there already, and has no primary key or unique index of"
                 f" {', '.join(self._key)}"
             )
+        self._may_clash = may_clash(self._binding.schema, key, indexes, columns)
+        self._note_vague([vague[name] for name in self._key if name in vague], collation)
+
+    def _note_vague(self, columns: Sequence[Column], collation: str) -> None:
+        """Says which columns of the key cannot tell all keys apart, and what helps."""
+        self._vague_key = ""
+        if not columns:
+            return
+        table = self._sql.table
+        called = ", ".join(f"{one.name} ({one.collation})" for one in columns)
+        changes = ", ".join(one.mending(collation) for one in columns)
+        statement = f"ALTER TABLE {quoted(table)} {changes}"
+        self._vague_key = f"the collation of {called} takes the two for one: {statement}"
+        self._log.warning(
+            "a table cannot tell all keys apart: rows whose key it takes for another one's are"
+            " refused",
+            app=self._binding.app, sink=self._binding.name, table=table, columns=called,
+            statement=statement,
+        )  # fmt: skip
 
     async def transact(self, rows: Sequence[OutputRow], expected: int, up_to: int) -> None:
         async with self._connections.transaction() as cursor:
@@ -152,7 +196,8 @@ class MysqlTable:
             await self._write(cursor, rows)
 
     async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
-        """In a transaction that is rolled back, row by row."""
+        """In a transaction that is rolled back. Rows that go in stay until its end: what comes
+        behind them may be refused for them."""
         refused = []
         async with self._connections.transaction() as cursor:
             for row in rows:
@@ -163,9 +208,41 @@ class MysqlTable:
                     if isinstance(error, pymysql.MySQLError) and passes(error):
                         raise
                     refused.append(RefusedRow(row, str(error)))
-                await cursor.execute("ROLLBACK TO SAVEPOINT one")
+                    await cursor.execute("ROLLBACK TO SAVEPOINT one")
+            await cursor.execute("ROLLBACK")
         return refused
 
     async def _write(self, cursor: Any, rows: Sequence[OutputRow]) -> None:
-        for sql, found in statements(rows, self._binding.schema, self._key, self._sql):
-            await cursor.executemany(sql, list(zip(*found, strict=True)))
+        sql = self._sql
+        for statement, found in statements(rows, self._binding.schema, self._key, sql):
+            given = list(zip(*found, strict=True))
+            if self._key and statement == sql.upsert:
+                await self._upsert(cursor, given)
+                continue
+            if statement != sql.insert:
+                names = self._key or self._binding.schema.names
+                given = [sql.exact(names, one) for one in given]
+            await cursor.executemany(statement, given)
+
+    async def _upsert(self, cursor: Any, rows: Sequence[tuple[Any, ...]]) -> None:
+        """MySQL's own statement would change another key's row, where the new one clashes with that
+        by another unique index, or where the key's columns take the two keys for one."""
+        sql, names = self._sql, self._binding.schema.names
+        keys = [tuple(row[names.index(name)] for name in self._key) for row in rows]
+        if self._may_clash:
+            places = [names.index(name) for name in sql.changed]
+            update, new = sql.update, []
+            for row, key in zip(rows, keys, strict=True):
+                if not await cursor.execute(update, (*(row[at] for at in places), *key)):
+                    new.append(row)
+            await cursor.executemany(sql.insert, new)
+        else:
+            await cursor.executemany(sql.upsert, rows)
+        if not self._vague_key:
+            return
+        for start in range(0, len(keys), KEYS_AT_ONCE):
+            some = keys[start : start + KEYS_AT_ONCE]
+            given = [value for key in some for value in sql.exact(self._key, key)]
+            if await cursor.execute(sql.alike(len(some)), given):
+                found = ", ".join(map(str, await cursor.fetchone()))
+                raise ValueError(f"there is a row with the key {found!r}, and {self._vague_key}")

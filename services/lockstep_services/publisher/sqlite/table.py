@@ -74,7 +74,8 @@ class SqliteTable:
             raise FencedError("another publisher has taken this sink over", where=self._binding.key)
 
     async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
-        """In a transaction that is rolled back, row by row."""
+        """In a transaction that is rolled back. Rows that go in stay until its end: what comes
+        behind them may be refused for them."""
 
         def work(connection: Connection) -> list[RefusedRow]:
             refused = []
@@ -86,7 +87,8 @@ class SqliteTable:
                         self._write(connection, [row])
                 except self.unfit as error:
                     refused.append(RefusedRow(row, str(error)))
-                connection.execute("ROLLBACK TO SAVEPOINT one")
+                    connection.execute("ROLLBACK TO SAVEPOINT one")
+                connection.execute("RELEASE SAVEPOINT one")
             connection.execute("ROLLBACK")
             return refused
 

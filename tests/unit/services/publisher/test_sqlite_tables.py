@@ -244,3 +244,24 @@ async def test_a_change_of_an_app_is_made_once(path: Path, file: SqliteFile) -> 
         return float(run(path, "SELECT balance FROM purses WHERE id = 1")[0][0])
 
     await play(lambda: SqliteStatements("Shop.make__asks.0", file), balance)
+
+
+async def test_one_of_two_rows_with_one_unique_value_is_refused(
+    path: Path, file: SqliteFile
+) -> None:
+    """And not the whole batch. What was tried leaves nothing behind."""
+    columns = "customer UNIQUE, region, orders, amount, fine, more"
+    run(path, f"CREATE TABLE {QUOTED} ({columns})")
+    sink = sink_of(file, key=())
+    await sink.open()
+    rows = rows_of(
+        *((str(number % 4), "n", 1, number, None, None) for number in range(5)),
+        ("nan", "n", 1, float("nan"), None, None),
+        operation=Operation.EVENT,
+    )
+    with pytest.raises(RowsRefusedError) as refused:
+        await sink.deliver(Batch(1, rows))
+    assert [one.row for one in refused.value.refused] == rows[4:]
+    assert kept(path) == []
+    await sink.deliver(Batch(1, rows[:4]))
+    assert [row[0] for row in kept(path)] == ["0", "1", "2", "3"]
