@@ -7,6 +7,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.mapping.contract import Reading
@@ -132,6 +134,10 @@ def test_a_path_from_the_root_with_namespaces() -> None:
         ("item[name='pen']/@id", "1"),
         ("item[2]/@id", "2"),
         ("item[last()]/@id", "2"),
+        ("item[last() - 1]/@id", "1"),
+        ("item[2][@id='2'][last()]/price", "3"),
+        ("item[1]/part[1]/name[1]", "cap"),
+        ("item[@id='[1]']/@id", None),
         ("item[ price = \"3\" ]/@id", "2"),
         ("item[@id='a/@b']/@id", None),
         ("*/part/name", "cap"),
@@ -147,6 +153,76 @@ def test_a_path_from_the_root_with_namespaces() -> None:
 def test_paths_that_are_read(path: str, expected: Any) -> None:
     """Conditions in brackets may stand in front of an attribute."""
     assert read_one(SHOP, path) == [expected]
+
+
+def test_places_where_names_have_a_namespace_by_default() -> None:
+    """ElementTree takes the number for a name then."""
+    document = '<a xmlns="urn:x"><b>1</b><b>2</b></a>'
+    assert read_one(document, "b[1]", namespaces="=urn:x") == ["1"]
+    assert read_one(document, "b[last()]", namespaces="=urn:x") == ["2"]
+
+
+TAGS = st.sampled_from(["a", "b", "{u}a", "{v[1]}a"])
+STEPS = ["a", "b", "*", "p:a", "{v[1]}a", "{*}a"]
+CONDITIONS = [
+    "[1]", "[2]", "[ 3 ]", "[last()]", "[last()-1]", "[ last() -2]", "[@x]", "[@x='[1]']",
+    '[@x != "[1]"]', "[b]", "[p:a='t']", "[.='t']",
+]  # fmt: skip
+
+
+@st.composite
+def elements(draw: st.DrawFn, depth: int = 2) -> ElementTree.Element:
+    """One with a few others in it, many of them of one name."""
+    attributes = draw(st.sampled_from([{}, {"x": "[1]"}, {"x": "2"}]))
+    element = ElementTree.Element(draw(TAGS), attributes)
+    if depth:
+        element.extend(draw(st.lists(elements(depth - 1), max_size=4)))
+    element.text = draw(st.sampled_from(["", "t"]))
+    return element
+
+
+@st.composite
+def drawn_paths(draw: st.DrawFn) -> str:
+    """Of a few steps, each with a few conditions."""
+    path = draw(st.sampled_from(["", "./", ".//"]))
+    for number in range(draw(st.integers(1, 3))):
+        path += draw(st.sampled_from(["/", "//"])) if number else ""
+        path += draw(st.sampled_from(STEPS))
+        path += "".join(draw(st.lists(st.sampled_from(CONDITIONS), max_size=3)))
+    return path
+
+
+@example(ElementTree.XML('<r xmlns="v[1]"><a/><a/></r>'), "{v[1]}a")
+@given(elements(), drawn_paths())
+@settings(max_examples=200, deadline=None)
+def test_a_path_leads_where_elementtree_says(element: ElementTree.Element, path: str) -> None:
+    """To the same elements in the same order, and as often to each."""
+    found = XmlPath(path, {"p": "u"}).below(element)
+    expected = element.findall(path, {"p": "u"})
+    assert [id(one) for one in found] == [id(one) for one in expected]
+
+
+@pytest.mark.parametrize("path", ["a[1]", "a[last()]", "a[2]/@x", "//a[2][1]", "./a[@x][3]"])
+def test_siblings_are_not_searched_for_each_of_them(path: str) -> None:
+    """Else a document that is twice as large would take four times as long."""
+    searched: list[str] = []
+
+    class Counted(ElementTree.Element):
+        """An element that tells when it is searched."""
+
+        def findall(self, path: str, namespaces: Any = None) -> Any:
+            """As without counting."""
+            searched.append(path)
+            return super().findall(path, namespaces)
+
+    def searches(siblings: int) -> int:
+        searched.clear()
+        parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(Counted))
+        document = "<a x='1'/>" * siblings
+        XmlPath(path, {}).below(ElementTree.XML(f"<r>{document}</r>", parser))
+        return len(searched)
+
+    assert searches(200) == searches(20) > 0
 
 
 def test_names_in_all_letters() -> None:

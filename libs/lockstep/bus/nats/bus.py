@@ -20,8 +20,6 @@ from lockstep.bus.nats.mailbox import open_mailbox
 from lockstep.bus.nats.output_log import NatsOutputLog
 from lockstep.bus.nats.topics import NatsTopics
 from lockstep.bus.subjects import (
-    DEAD_ALL,
-    DEAD_STREAM,
     earlier_stream_name,
     input_subject,
     log_names,
@@ -56,16 +54,9 @@ class NatsBus:
         """Connected, the shared streams made. Errors: UnavailableError, BusRefusedError."""
         connection = await Connection.open(parse_address(url), limits, name)
         bus = cls(connection, randomness)
-        letters = stream_config(
-            DEAD_STREAM,
-            DEAD_ALL,
-            limits,
-            max_bytes=limits.dead_letters_max_bytes,
-            forgets=True,
-        )
         try:
-            await bus._jetstream.ensure_stream(letters)
-            await bus._jetstream.ensure_stream(bus.ingress.stream())
+            await bus.dead_letters.stream.make()
+            await bus.ingress.stream.make()
         except BaseException:
             await connection.close()
             raise

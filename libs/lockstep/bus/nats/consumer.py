@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from nats.aio.msg import Msg
@@ -13,6 +14,7 @@ from nats.aio.msg import Msg
 from lockstep.bus.nats.connection import Connection
 from lockstep.bus.nats.jetstream import JetStream
 from lockstep.bus.nats.puller import Puller
+from lockstep.bus.nats.shared_stream import SharedStream
 from lockstep.bus.subjects import ID_HEADER
 from lockstep.events import UnavailableError
 
@@ -25,12 +27,19 @@ class SharedConsumer:
     """One reader of a durable consumer, which is made at the first reading."""
 
     def __init__(
-        self, jetstream: JetStream, stream: str, consumer: str, config: Mapping[str, Any]
+        self,
+        jetstream: JetStream,
+        stream: str,
+        consumer: str,
+        config: Mapping[str, Any],
+        shared: SharedStream | None = None,
     ) -> None:
+        """`shared`: the stream, if it is one that is made again where it is gone."""
         self._jetstream = jetstream
         self._stream = stream
         self._consumer = consumer
         self._config = config
+        self._shared = shared
         self._lock = asyncio.Lock()
         self._puller: Puller | None = None
 
@@ -92,10 +101,12 @@ class SharedConsumer:
             puller = Puller(self._jetstream.connection, self._stream, self._consumer)
             await puller.open()
             self._puller = puller
-            await self._jetstream.call(
+            create = partial(
+                self._jetstream.call,
                 f"CONSUMER.DURABLE.CREATE.{self._stream}.{self._consumer}",
                 {"stream_name": self._stream, "config": config},
             )
+            await (create() if self._shared is None else self._shared.served(create))
         return self._puller
 
     async def _drop(self) -> None:

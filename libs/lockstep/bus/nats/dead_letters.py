@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from lockstep.bus.contract import LETTERS_BYTES, DeadLetter, StoredDeadLetter
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.nats.input_log import header_id
-from lockstep.bus.nats.jetstream import JetStream
+from lockstep.bus.nats.jetstream import JetStream, stream_config
+from lockstep.bus.nats.shared_stream import SharedStream
 from lockstep.bus.nats.storing import Storing
-from lockstep.bus.subjects import DEAD_STREAM, dead_pattern, dead_subject
+from lockstep.bus.subjects import DEAD_ALL, DEAD_STREAM, dead_pattern, dead_subject
 from lockstep.clock import Randomness
 
 
@@ -20,20 +22,31 @@ class NatsDeadLetters:
         self._jetstream = jetstream
         self._randomness = randomness
         self._storing = Storing(jetstream, DEAD_STREAM, DEAD_STREAM)
+        limits = jetstream.limits
+        self.stream = SharedStream(
+            jetstream,
+            stream_config(
+                DEAD_STREAM,
+                DEAD_ALL,
+                limits,
+                max_bytes=limits.dead_letters_max_bytes,
+                forgets=True,
+            ),
+        )
 
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
         subject = dead_subject(letter.app, letter.stream)
         # The server's own limit, as what was refused may be what was too large for a log.
         payload = encode_letter(letter, self._jetstream.connection.max_payload_bytes)
         message_id = self._randomness.uuid_hex() if dedup_id is None else header_id(dedup_id)
-        stored = await self._storing.stored(
-            lambda: self._jetstream.publish(
-                subject,
-                payload,
-                {"Nats-Msg-Id": message_id},
-                limit_bytes=self._jetstream.limits.dead_letters_max_bytes,
-            )
+        publish = partial(
+            self._jetstream.publish,
+            subject,
+            payload,
+            {"Nats-Msg-Id": message_id},
+            limit_bytes=self._jetstream.limits.dead_letters_max_bytes,
         )
+        stored = await self._storing.stored(lambda: self.stream.served(publish))
         return stored.sequence
 
     async def read(
@@ -50,7 +63,9 @@ class NatsDeadLetters:
         size_bytes = 0
         while len(found) < max_records and size_bytes <= max_bytes:
             request = {"seq": after + 1, "next_by_subj": pattern}
-            message = await self._jetstream.message(DEAD_STREAM, request)
+            message = await self.stream.served(
+                partial(self._jetstream.message, DEAD_STREAM, request)
+            )
             if message is None:
                 break
             found.append(StoredDeadLetter(message.sequence, decode_letter(message.payload)))

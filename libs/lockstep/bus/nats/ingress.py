@@ -12,7 +12,8 @@ from lockstep.bus.contract import IngressMessage
 from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.nats.connection import Connection
 from lockstep.bus.nats.consumer import SharedConsumer, acknowledge, message_id
-from lockstep.bus.nats.jetstream import JetStream, StreamConfig, persistently, stream_config
+from lockstep.bus.nats.jetstream import JetStream, persistently, stream_config
+from lockstep.bus.nats.shared_stream import SharedStream
 from lockstep.bus.subjects import (
     ID_HEADER,
     INGRESS_ALL,
@@ -31,20 +32,20 @@ class NatsIngress:
     def __init__(self, jetstream: JetStream, randomness: Randomness) -> None:
         self._jetstream = jetstream
         self._randomness = randomness
-        self._consumer = SharedConsumer(
-            jetstream, INGRESS_STREAM, _CONSUMER, {"deliver_policy": "all"}
+        limits = jetstream.limits
+        self.stream = SharedStream(
+            jetstream,
+            stream_config(
+                INGRESS_STREAM,
+                INGRESS_ALL,
+                limits,
+                max_bytes=limits.ingress_max_bytes,
+                forgets=False,
+                retention="workqueue",
+            ),
         )
-
-    def stream(self) -> StreamConfig:
-        """The stream behind the door."""
-        limits = self._jetstream.limits
-        return stream_config(
-            INGRESS_STREAM,
-            INGRESS_ALL,
-            limits,
-            max_bytes=limits.ingress_max_bytes,
-            forgets=False,
-            retention="workqueue",
+        self._consumer = SharedConsumer(
+            jetstream, INGRESS_STREAM, _CONSUMER, {"deliver_policy": "all"}, self.stream
         )
 
     async def publish(
@@ -57,12 +58,10 @@ class NatsIngress:
             raise RecordTooLargeError(len(payload), limit_bytes, where=subject)
         # The same id again after a lost acknowledgement.
         given = {ID_HEADER: self._randomness.uuid_hex(), **(headers or {})}
-        await persistently(
-            lambda: self._jetstream.publish(
-                subject, payload, given, limit_bytes=limits.ingress_max_bytes
-            ),
-            limits,
+        publish = partial(
+            self._jetstream.publish, subject, payload, given, limit_bytes=limits.ingress_max_bytes
         )
+        await persistently(lambda: self.stream.served(publish), limits)
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[IngressMessage]:
         found = await self._consumer.read(max_messages=max_messages, wait_ms=wait_ms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 from xml.etree import ElementTree
@@ -21,6 +22,10 @@ _PATH: Final = re.compile(
     rf"(?:(?:^|/)text\(\)|(?P<slashes>/{{0,2}})@(?P<attribute>{_SPACE}{NAME}))?"
 )
 _FIRST: Final = re.compile(rf"/({_TAG})")
+_PLACE: Final = re.compile(
+    rf"{_TEXT}|\{{[^{{}}]*\}}|\[\s*(?:(?P<place>\d+)|last\(\)(?:\s*-\s*(?P<before>\d+))?)\s*\]"
+)
+"""A place in brackets. What might only look like one is found, too: in a text or a namespace."""
 
 HINT: Final = (
     "write a/b/@c, //b or x[@id='2']: names with slashes between; "
@@ -41,11 +46,12 @@ class XmlPath:
         self._is_anywhere = steps.startswith("//")
         first = _FIRST.match(steps)
         self._first = "" if first is None else first[1]
-        self._steps = f".{steps}" if steps.startswith("/") else steps
+        self._parts = _parts(steps)
         self._is_deep = found["slashes"] == "//"
         self.attribute = self._attribute(found["attribute"] or "")
         """Where the path leads to, or "" for the elements themselves."""
-        self.below(ElementTree.Element("probe"))  # an unknown prefix is an error
+        for part, _ in self._parts:  # an unknown prefix is an error
+            ElementTree.Element("probe").findall(part, self._namespaces)
 
     def _attribute(self, name: str) -> str:
         prefix, colon, local = name.partition(":")
@@ -57,7 +63,12 @@ class XmlPath:
 
     def below(self, element: ElementTree.Element) -> list[ElementTree.Element]:
         """The elements of the path; of an attribute's path those that have it."""
-        found = element.findall(self._steps, self._namespaces) if self._steps else [element]
+        found = [element]
+        for steps, place in self._parts:
+            found = [one for each in found for one in each.findall(steps, self._namespaces)]
+            if place is not None:
+                there = _standing(element, place)
+                found = [one for one in found if one in there]
         if not self.attribute:
             return found
         if self._is_deep:
@@ -83,6 +94,46 @@ class XmlPath:
     def is_name_of(self, event: ElementTree.Element) -> bool:
         """Whether the event has no elements in it, and the path is its name."""
         return not len(event) and not self.attribute and event in self.below(document(event))
+
+
+def _parts(steps: str) -> list[tuple[str, int | None]]:
+    """The steps, cut behind each place in brackets, which is the index among siblings. ElementTree
+    would look through all siblings for each of them, which takes the square of their number."""
+    parts: list[tuple[str, int | None]] = []
+    start = 0
+    for found in _PLACE.finditer(steps):
+        if found[0].startswith("["):
+            parts.append((_from_here(steps[start : found.start()]), _index(found)))
+            start = found.end()
+    if start < len(steps):
+        parts.append((_from_here(steps[start:]), None))
+    return parts
+
+
+def _from_here(steps: str) -> str:
+    """Steps that lead from an element, also those that go on with a condition."""
+    return steps if steps and steps[0] not in "/[" else f".{steps}"
+
+
+def _index(found: re.Match[str]) -> int:
+    """Of a place in brackets."""
+    if found["place"] is None:
+        return -1 - int(found["before"] or 0)
+    place = int(found["place"])
+    if place < 1:
+        raise ValueError("the first place is 1")
+    return place - 1
+
+
+def _standing(above: ElementTree.Element, index: int) -> set[ElementTree.Element]:
+    """The elements below that stand there among those of their name that their parent has."""
+    there: set[ElementTree.Element] = set()
+    for parent in above.iter():
+        named = defaultdict(list)
+        for child in parent:
+            named[child.tag].append(child)
+        there.update(each[index] for each in named.values() if -len(each) <= index < len(each))
+    return there
 
 
 def document(root: ElementTree.Element) -> ElementTree.Element:
