@@ -127,6 +127,12 @@ def units_of(bus: Bus, view: AppView) -> list[Unit]:
     return [Unit(bus, one.log) for one in view.units]
 
 
+async def announce(bus: Bus, view: AppView) -> None:
+    """As the coordinator does: the output logs of a layout are there before it begins."""
+    for one in view.units:
+        await bus.output_log(one.log)
+
+
 class OldLists(MemoryBus):
     """One of its servers is behind: its lists leave out what was made since, and name what was
     removed since. It counts how often it was asked."""

@@ -67,6 +67,10 @@ class Proxy:
                 f"no {words!r} in what was swallowed: {bytes(self._swallowed)!r}"
             ) from error
 
+    def lead_to(self, port: int) -> None:
+        """Connections that are made from now on: as a name does whose address changes."""
+        self._target = port
+
     def cut(self) -> None:
         """Closes every connection that goes through it."""
         for writer in self._pairs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,13 +17,17 @@ from lockstep.embedded import PostgresServer
 from lockstep.events import Life, UnavailableError
 from lockstep.store import Deployment, Revision, Stale, Written
 from lockstep.store.postgres import PostgresStore
-from lockstep.store.postgres.connection import StoreRefusedError, open_pool
+from lockstep.store.postgres.connection import StoreRefusedError, available, open_pool
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually
 from tests.contract.pausing import paused
 
 pytestmark = pytest.mark.servers
 
 IMPATIENT_MS = 2_000  # waited out, and enough for a server that is well on a busy machine
+ENDINGS = 30
+_SAID = b"SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"
+GOOD_BYE = b"E" + (len(_SAID) + 4).to_bytes(4) + _SAID
+"""The last message of a server that ends."""
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +68,58 @@ async def test_a_store_outlives_a_kill_of_its_server(server: PostgresServer) -> 
     await server.start()
     await eventually(store.healthy)
     assert await store.cursors.get("sink") == 7
+    await store.close()
+
+
+async def test_a_connection_that_the_server_ended_is_a_server_that_is_away(
+    server: PostgresServer,
+) -> None:
+    """It lay in the pool when the server said so, and is asked before the server hangs up: then the
+    driver has no error of the server's to tell."""
+    pool = await open_pool(server.url, max_connections=1, statement_timeout_ms=PATIENCE_MS)
+    async with pool.acquire() as connection:
+        connection._protocol.data_received(GOOD_BYE)
+        with pytest.raises(UnavailableError):
+            async with available():
+                await connection.fetchval("select 1")
+    pool.terminate()
+
+
+async def test_whoever_asks_while_connections_end_hears_that_the_server_is_away(
+    server: PostgresServer,
+) -> None:
+    """Whenever they end: nothing else comes out of the store, and it goes on."""
+    store = await _connect(server)
+    operator = await asyncpg.connect(server.url)
+    answers = 0
+    is_over = asyncio.Event()
+
+    async def ask() -> None:
+        nonlocal answers
+        while not is_over.is_set():
+            with contextlib.suppress(UnavailableError):
+                await store.cursors.get("sink")
+                answers += 1
+
+    async def end_all() -> None:
+        for _ in range(ENDINGS):
+            before = answers
+
+            async def goes_on(before: int = before) -> bool:
+                return answers > before
+
+            await eventually(goes_on)
+            await operator.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where pid <> pg_backend_pid() and datname = 'postgres'"
+            )
+        is_over.set()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(ask())
+        group.create_task(end_all())
+    await operator.close()
     await store.close()
 
 

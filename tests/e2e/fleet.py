@@ -120,9 +120,10 @@ class Fleet:
         units = 4 * parallel + 1
 
         def is_whole(status: dict[str, Any]) -> bool:
-            ready = [one for one in status["replicas"] if one["ready"]]
+            own = [one for one in status["replicas"] if one["layout"] == status["layout"]]
+            ready = [one for one in own if one["ready"]]
             led = {one["unit"] for one in ready if one["role"] == "active"}
-            active = sum(one["role"] == "active" for one in status["replicas"])
+            active = sum(one["role"] == "active" for one in own)
             return len(status["units"]) == len(led) == active == units and len(ready) >= 2 * units
 
         return await self.until(is_whole)
@@ -325,7 +326,10 @@ class Reader:
             merged_outputs = MergedOutputs(self.world.bus, view, CLOCK)
             task = asyncio.create_task(merged_outputs.run())
             try:
-                while deployment == await self.world.store.deployments.get(APP):
+                # It ends where a layout is deployed, and its logs are just being made.
+                while not task.done() and deployment == (
+                    await self.world.store.deployments.get(APP)
+                ):
                     await self._read(merged_outputs)
             finally:
                 task.cancel()

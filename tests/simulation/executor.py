@@ -12,6 +12,7 @@ from unittest import mock
 
 from lockstep.events import InputRecord, OutputRow, Position
 from lockstep.events.codec import EncodedEntry, EventsHeader, decode_input
+from lockstep.events.envelope import BundleHeader
 from lockstep.execute.contract import SliceResult
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan import AppPlan, plan_of
@@ -65,13 +66,15 @@ class Folds:
 
     folded: list[Fold] = field(default_factory=list)
     kind: type[SimExecutor] | None = None
-    heavy: dict[Position, frozenset[str]] = field(default_factory=dict)
-    """Positions whose events end the workers of some nodes."""
+    heavy: dict[Position, str] = field(default_factory=dict)
+    """Positions whose events end the workers of some nodes, and how the names of those begin."""
 
     def ends(self, node: str, entry: EncodedEntry) -> bool:
-        """Whether a worker of the node dies of the entry."""
-        nodes = self.heavy.get(entry.position, frozenset())
-        return node in nodes and isinstance(entry.header, EventsHeader)
+        """Whether a worker of the node dies of the entry. What a unit of a fleet folds of a record
+        is a bundle; where nothing of it is the unit's, time alone passes."""
+        nodes, header = self.heavy.get(entry.position), entry.header
+        has_events = isinstance(header, EventsHeader | BundleHeader) and header.events > 0
+        return nodes is not None and node.startswith(nodes) and has_events
 
     def executor(self, node: str, text: str) -> SimExecutor:
         """An executor for a replica."""

@@ -224,9 +224,8 @@ async def _redeploy(cluster: Cluster, fault: Fault) -> None:
 async def _heavy(cluster: Cluster, fault: Fault) -> None:
     """Some of the next records end the worker of whoever folds them, on some nodes or on all."""
     next_one = len(cluster.input.history) + 1
-    nodes = [name for name in cluster.names if name.startswith(fault.target)]
     for ahead in map(int, fault.detail.split()):
-        cluster.around.folds.heavy[next_one + ahead] = frozenset(nodes)
+        cluster.around.folds.heavy[next_one + ahead] = fault.target
 
 
 async def _write(cluster: Cluster, fault: Fault) -> None:

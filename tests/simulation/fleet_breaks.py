@@ -10,13 +10,16 @@ from lockstep.control.gathering import Gathering
 from lockstep.events import Position
 from lockstep.events.codec import EncodedEntry
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, joined
+from lockstep.execute.contract import EventFault
 from lockstep.execute.joining import table_of
+from lockstep.execute.undoing import without
 from lockstep.fleet import channels
 from lockstep.fleet.splitting import _Own
 from lockstep.plan.fleet import KEY_GROUPS
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.replica.site import Surroundings
 from lockstep_services.processor.revise import inheriting
+from lockstep_services.processor.state import engine
 from tests.simulation.breaks import Break, put
 
 _ended = inheriting._ended
@@ -50,6 +53,10 @@ def _taken_twice(self: Gathering, up_to: Position) -> list[RowsOfColumns]:
 
 def _backwards(*arguments: Any) -> Any:
     return _order(*arguments)[::-1]
+
+
+def _without_a_word(*arguments: Any) -> tuple[Sequence[EncodedEntry], list[EventFault]]:
+    return without(*arguments)[0], []
 
 
 def _every_key_group(_unit: Any) -> range:
@@ -95,6 +102,12 @@ FLEET_BREAKS: Final[dict[str, Break]] = {
         "a unit of a new layout begins without the last revision of a former one",
         frozenset({"missing", "other"}),
         patched=put((f"{inheriting.__name__}._ended", _all_but_one)),
+        of_fleets=True,
+    ),
+    "letters": Break(
+        "what workers die of is set aside without a dead letter",
+        frozenset({"missing"}),
+        patched=put((f"{engine.__name__}.without", _without_a_word)),
         of_fleets=True,
     ),
     "table-rows": Break(

@@ -10,17 +10,22 @@ import functools
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from lockstep.bus import LogName, input_subject, output_subject
-from lockstep.bus.subjects import log_name
+from lockstep.bus.letters import decode_letter
+from lockstep.bus.subjects import DEAD_ALL, log_name
 from lockstep.control import group_and_layout, log_of, unit_key
 from lockstep.control.endings import end_key
 from lockstep.control.merged import MergedOutputs
 from lockstep.control.units import group_in, place_of, places_of
 from lockstep.events import OutputRecord, OutputRow, Position, TickRecord
+from lockstep.execute.contract import EventFault
+from lockstep.execute.undoing import without
 from lockstep.plan.fleet import FleetPlan, fleet_of
 from lockstep.store import Deployment
 from lockstep_services.publisher.fleet_log import FLEET_CURSORS
@@ -134,7 +139,10 @@ def is_settled(cluster: Cluster) -> bool:
     if set(placements) != keys or not _carried_to_the_end(cluster, placements):
         return False
     logs = unit_logs(cluster)
-    found = (same_as_one(cluster), database(cluster, logs), presenter(cluster, logs))
+    found = (
+        same_as_one(cluster), put_aside(cluster), database(cluster, logs),
+        presenter(cluster, logs),
+    )  # fmt: skip
     return not [*itertools.chain(*found), *checkers.left_over(cluster)]
 
 
@@ -166,7 +174,7 @@ def check_all(cluster: Cluster) -> list[Violation]:
         *same_as_one(cluster),
         *database(cluster, logs),
         *presenter(cluster, logs),
-        *checkers.put_aside(cluster, ()),
+        *put_aside(cluster),
         *checkers.robbed(cluster),
         *checkers.acknowledged(cluster, cluster.lives),
         *checkers.left_over(cluster),
@@ -220,7 +228,7 @@ def same_as_one(cluster: Cluster) -> Iterator[Violation]:
     end = min([one.begin for one in there_are if one.meaning != meaning], default=FOREVER)
     keys = dict(cluster.scenario.app.keys)
     wanted: dict[tuple[str, Any], list[OutputRow]] = defaultdict(list)
-    for row in _single(cluster, there_are[0].deployment.text):
+    for row in _single(cluster, there_are[0].deployment.text).rows:
         layout = next(one for one in there_are if one.begin < row.id.position <= one.end)
         if row.id.position <= end and _is_out(layout.fleet, row.stream):
             wanted[row.stream, _key(row, keys)].append(row)
@@ -232,6 +240,21 @@ def same_as_one(cluster: Cluster) -> Iterator[Violation]:
     for which in sorted({*wanted, *found}, key=str):
         rows = sorted(found[which], key=lambda row: row.id)
         yield from _compared(which, list(map(_told, rows)), list(map(_told, wanted[which])))
+
+
+def put_aside(cluster: Cluster) -> Iterator[Violation]:
+    """Each event that workers die of is a dead letter of whoever folds it, and nothing else is."""
+    stored = cluster.around.carrier.recorded(DEAD_ALL).history
+    letters = [decode_letter(one.stored.payload) for one in stored]
+    found = {
+        (one.position, event["n"]) for one in letters for event in msgspec.json.decode(one.payload)
+    }
+    there_are = layouts(cluster)
+    faults = _single(cluster, there_are[min(there_are)].deployment.text).faults
+    wanted = {(one.position, event.data[0]) for one in faults for event in one.events}
+    if found != wanted:
+        what = f"{found - wanted} were put aside, and {wanted - found} were not"
+        yield Violation("missing", f"events as dead letters: {what}")
 
 
 def database(cluster: Cluster, logs: list[UnitLog]) -> Iterator[Violation]:
@@ -309,22 +332,31 @@ def _is_out(fleet: FleetPlan, stream: str) -> bool:
     return stream in fleet.app.exported or any(stream in one.channels for one in fleet.groups)
 
 
-_ONE_NODE: Final[WeakKeyDictionary[Cluster, tuple[SimExecutor, CountedOnce, list[OutputRow]]]] = (
-    WeakKeyDictionary()
-)
+@dataclass
+class _OneNode:
+    """What one node has made of the input log, without what workers die of."""
+
+    executor: SimExecutor
+    once: CountedOnce = field(default_factory=CountedOnce)
+    rows: list[OutputRow] = field(default_factory=list)
+    faults: list[EventFault] = field(default_factory=list)
 
 
-def _single(cluster: Cluster, text: str) -> list[OutputRow]:
+_ONE_NODE: Final[WeakKeyDictionary[Cluster, _OneNode]] = WeakKeyDictionary()
+
+
+def _single(cluster: Cluster, text: str) -> _OneNode:
     """What one node makes of everything that the input log ever took: streams between groups too.
 
     It goes on where it stood when it was asked last.
     """
     whole = text.replace("define stream Sums", "@channel define stream Sums")
-    fresh = SimExecutor(Folds(), "reference", whole), CountedOnce(), list[OutputRow]()
-    executor, once, rows = _ONE_NODE.setdefault(cluster, fresh)
-    for entry in cluster.input.encoded(executor.position):
-        rows += executor.run_encoded([once.of(entry)]).rows
-    return rows
+    one = _ONE_NODE.setdefault(cluster, _OneNode(SimExecutor(Folds(), "reference", whole)))
+    for entry in cluster.input.encoded(one.executor.position):
+        entries, faults = without([one.once.of(entry)], cluster.around.folds.heavy)
+        one.rows += one.executor.run_encoded(entries).rows
+        one.faults += faults
+    return one
 
 
 def published_of(cluster: Cluster) -> list[int]:

@@ -88,6 +88,9 @@ def draw_fleet(seed: int) -> Scenario:
         text = rng.choice(("same", "same", "next"))
         found.append(Fault(at_ms, "rescale", str(rng.choice((1, *PARALLEL))), 0, text))
     found += _of_nodes(random.Random(f"nodes {seed}"), scenario)
+    # On all processors: else one unit would fold what another one leaves out, and no node would.
+    heavy = _heavy(random.Random(f"heavy {seed}"), scenario)
+    found += [replace(one, target="processor") for one in heavy]
     clients = scenario.clients
     again = random.Random(f"fleet again {seed}")
     if again.random() < FLEETS_AGAIN:

@@ -21,7 +21,13 @@ from lockstep.bus.contract import (
     Subscription,
     Topics,
 )
-from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError, RecordTooLargeError
+from lockstep.bus.errors import (
+    LogFullError,
+    LogGoneError,
+    NoRoomError,
+    RecordTooLargeError,
+    TailLostError,
+)
 from lockstep.bus.gaps import begins_beyond
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.foreign import ForeignNats, ForeignServer, ForeignServers
@@ -69,6 +75,7 @@ __all__ = [
     "Refused",
     "StoredDeadLetter",
     "Subscription",
+    "TailLostError",
     "Topics",
     "begins_beyond",
     "control_subject",

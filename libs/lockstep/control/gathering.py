@@ -64,7 +64,7 @@ class Gathering:
         patience_ms: int = 0,
         open_log: Callable[[LogName], Awaitable[OutputLog]] | None = None,
     ) -> None:
-        self._open_log = open_log or bus.output_log
+        self._open_log = open_log or partial(bus.output_log, make=False)
         self._patience_ms = patience_ms
         self._heard_ms = clock.monotonic_ms()
         self._clock = clock

@@ -9,7 +9,8 @@ from typing import Final
 
 from lockstep.bus import Bus, LogGoneError, LogName, OutputTail
 from lockstep.control.units import AppView, UnitView, group_and_layout
-from lockstep.events import Position
+from lockstep.events import ClaimRecord, Generation, OutputRecord, Position
+from lockstep.events.outputs import first_id
 from lockstep.plan import AppPlan
 
 OWN_LOG: Final = 0
@@ -20,12 +21,14 @@ OWN_LOG: Final = 0
 class Layout:
     """The units of one life: their output logs, upstream first, and where these end now.
 
-    `streams`: those whose rows the app gives out; None: all that the logs hold.
+    `streams`: those whose rows the app gives out; None: all that the logs hold. `kept_behind`:
+    where what is left of the logs begins, if no unit goes on with its first state.
     """
 
     number: int
     tails: Mapping[LogName, OutputTail]
     streams: frozenset[str] | None
+    kept_behind: Position | None = None
 
     @property
     def begin(self) -> Position | None:
@@ -36,7 +39,9 @@ class Layout:
         if self.number == OWN_LOG:
             return 0 if self.last else None
         claims = (one.generation for one in self.tails.values())
-        return next((claim.position for claim in claims if claim is not None), None)
+        # A unit that has set something aside goes on with a later state, which begins there.
+        first = (one.position for one in claims if one and one.life.number == self.number)
+        return next(first, self.kept_behind)
 
     @property
     def last(self) -> Position:
@@ -46,7 +51,8 @@ class Layout:
 
 
 async def layouts_of(bus: Bus, view: AppView) -> list[Layout]:
-    """All of which there are logs, the present one last. UnavailableError.
+    """All of which there are logs, the present one last. UnavailableError; LogGoneError where a log
+    of the present one is missing: it is not made yet, or was lost.
 
     Of layouts before the former one the text is not known any more: they are taken to have given
     out what the former one does, and their groups to stand in its order.
@@ -67,9 +73,11 @@ async def layouts_of(bus: Bus, view: AppView) -> list[Layout]:
     layouts: list[Layout] = []
     # The present one first: what ends a layout stands in its logs before the next one is claimed.
     for number, (logs, streams) in sorted(found.items(), reverse=True):
-        tails = await _tails(bus, logs, make=number in (OWN_LOG, present))
+        tails = await _tails(bus, logs, is_needed=number == present)
         if tails:
-            layouts.insert(0, Layout(number, tails, None if number == OWN_LOG else streams))
+            kept_behind = await _kept_behind(bus, number, tails)
+            given_out = None if number == OWN_LOG else streams
+            layouts.insert(0, Layout(number, tails, given_out, kept_behind))
     return layouts
 
 
@@ -95,13 +103,40 @@ def _older(
     return {number: sorted(logs, key=order) for number, logs in found.items()}
 
 
-async def _tails(bus: Bus, logs: Sequence[LogName], *, make: bool) -> dict[LogName, OutputTail]:
-    """Empty when one of them was removed: then all are, as everybody has their rows. What was
-    removed is not made anew here: a list may be older than the removal."""
+async def _tails(
+    bus: Bus, logs: Sequence[LogName], *, is_needed: bool
+) -> dict[LogName, OutputTail]:
+    """Empty when one of them was removed: then all are, as everybody has their rows; LogGoneError
+    where they are needed still. What is missing is never made here: a list may be older than the
+    removal, and what was lost would be empty."""
     found: dict[LogName, OutputTail] = {}
     for name in logs:
         try:
-            found[name] = await (await bus.output_log(name, make=make)).tail()
+            found[name] = await (await bus.output_log(name, make=False)).tail()
         except LogGoneError:
+            if is_needed:
+                raise
             return {}
     return found
+
+
+async def _kept_behind(
+    bus: Bus, number: int, tails: Mapping[LogName, OutputTail]
+) -> Position | None:
+    """Behind which position the logs have something, where the units have all gone over to later
+    states: what is not there any more everybody has got. None where a first state tells."""
+    claims = {name: one.generation for name, one in tails.items() if one.generation is not None}
+    if number == OWN_LOG or any(one.life.number == number for one in claims.values()):
+        return None
+    found: list[Position] = []
+    for name, claim in claims.items():
+        log = await bus.output_log(name, make=False)
+        entries = await log.read(0, max_records=1, max_bytes=1, wait_ms=0)
+        match entries[0].record if entries else None:
+            case OutputRecord(rows=rows) if rows:
+                found.append(first_id(rows).position - 1)
+            case ClaimRecord(generation=Generation(position=position)):
+                found.append(position)
+            case _:
+                found.append(claim.position)
+    return min(found, default=None)

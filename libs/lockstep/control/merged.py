@@ -178,7 +178,8 @@ class MergedOutputs:
         starts = [after, begin]
         # In the app's own log rows bear the numbers that they have for good.
         if layout.number != OWN_LOG and not (self._is_kept and after):
-            starts += [await complete_behind(await self._bus.output_log(n)) for n in layout.tails]
+            logs = [await self._bus.output_log(name, make=False) for name in layout.tails]
+            starts += [await complete_behind(log) for log in logs]
         rows = max(LEAST_HELD_ROWS, HELD_ROWS // len(layout.tails))
         start = max(starts)
         gathering = Gathering(

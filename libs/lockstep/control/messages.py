@@ -103,6 +103,9 @@ class PastStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 FAILING: Final = "failing"
 """The role of a replica that has failed and does not run again yet."""
+STOPPED: Final = "stopped: "
+"""With this the trouble of a replica begins that folds nothing more, as too much went over limits.
+"""
 
 
 class GroupStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -161,6 +164,11 @@ class GroupStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     def leads(self) -> bool:
         """It publishes, as far as it knows."""
         return self.role == "active"
+
+    @property
+    def has_stopped(self) -> bool:
+        """It folds nothing more until a limit is raised, or another text goes on with its state."""
+        return self.trouble is not None and self.trouble.startswith(STOPPED)
 
     @property
     def state(self) -> Generation:

@@ -9,6 +9,11 @@ def with_since(name: str, since_ms: int) -> str:
     return f"{name}@{since_ms}" if since_ms else name
 
 
+def without_since(name: str) -> str:
+    """The name that `with_since` was given."""
+    return name.rpartition("@")[0] if since_in(name) else name
+
+
 def since_in(name: str) -> int:
     """The time that `with_since` has put there."""
     since = name.rpartition("@")[2]

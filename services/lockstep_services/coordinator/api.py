@@ -165,7 +165,8 @@ class Api:
         placements = await self._desired.placements()
         units = await self._survey.units(one, placements)
         waiting = await self._survey.waiting(one, units, placements)
-        status = app_status(one, units, placements, self._watch, waiting)
+        goes_over = bool(await self._survey.former(one))
+        status = app_status(one, units, placements, self._watch, waiting, goes_over=goes_over)
         return web.json_response({**status, "connectors": await self._connectors.lines(one)})
 
     async def _preview(self, request: web.Request) -> web.Response:

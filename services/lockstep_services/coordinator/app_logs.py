@@ -8,20 +8,23 @@ is removed by whoever coordinates, again and again, since services that were cut
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.clock import Clock
-from lockstep.control import log_of
+from lockstep.control import group_and_layout, log_of
 from lockstep.events import Life
-from lockstep.events.since import since_in
+from lockstep.events.since import since_in, without_since
 from lockstep.store import Deployment, Origin, Removed, Store, owner_of
 from lockstep.telemetry import Logger
 
 LET_GO_LIMIT_MS: Final = 10_000
 LET_GO_POLL_MS: Final = 50
+OUTPUTS_AT_ONCE: Final = 100
+"""No list says of a name which of its two logs is there, so each output log is asked for by itself:
+so many of them in each sweep, in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class AppLogs:
         self._clock = clock
         self._log = log
         self._carried = carried
+        self._looked = 0
 
     async def removed(self, app: str) -> Removed | None:
         """What was deployed last under that name and is not now."""
@@ -57,7 +61,7 @@ class AppLogs:
 
     async def found_by(self, app: str, removed: Removed | None, now_ms: int) -> tuple[Life, Origin]:
         """The first life of a new app, and which logs it goes on in: those of the app that was
-        undeployed before, unless they were purged.
+        undeployed before, unless they were purged. LogGoneError where their output log was lost.
 
         Wall clocks may go back; what comes later still bears a later time.
         """
@@ -71,7 +75,8 @@ class AppLogs:
             since = max(there, default=max(now_ms, dead_ms))
         name = LogName(app, since_ms=since)
         _, end = await (await self._bus.input_log(name)).bounds()
-        tail = await (await self._bus.output_log(name)).tail()
+        # Where something has come in, an output log that is missing was lost.
+        tail = await (await self._bus.output_log(name, make=not end)).tail()
         earlier_ms = 0 if removed is None else removed.deployment.life.deployed_ms
         if tail.generation is not None:
             earlier_ms = max(earlier_ms, tail.generation.life.deployed_ms)
@@ -118,9 +123,10 @@ class AppLogs:
         return bool(logs)
 
     async def tell_lost(self) -> None:
-        """Says which deployed apps have lost their input log. It is not made anew: its positions
-        would count from 1 again, behind which everybody is already. A list may lack what was made
-        lately: only a log that is missing in it is asked for by itself."""
+        """Says which deployed apps have lost their input log, or an output log. It is not made
+        anew: positions would count from 1 again, behind which everybody is already, and rows would
+        stand a second time. A list may lack what was made lately: only an input log that is missing
+        in it is asked for by itself."""
         deployed = await self._store.deployments.list()
         there = set(await self._bus.logs(None, inputs=True))
         for deployment in [one for one in deployed if log_of(one) not in there]:
@@ -132,6 +138,34 @@ class AppLogs:
                         "an app has lost its input log: undeploy it with purge, deploy it again",
                         app=deployment.app,
                     )
+        outputs = await self._begun_outputs(deployed)
+        start = self._looked % max(1, len(outputs))
+        self._looked = start + OUTPUTS_AT_ONCE
+        for name, deployment in [*outputs[start:], *outputs[:start]][:OUTPUTS_AT_ONCE]:
+            try:
+                await self._bus.output_log(name, make=False)
+            except LogGoneError:
+                if await self._store.deployments.get(deployment.app) == deployment:
+                    self._log.error(
+                        "an app has lost an output log: undeploy it with purge, deploy it again",
+                        app=deployment.app, group=name.group, partition=name.partition,
+                    )  # fmt: skip
+
+    async def _begun_outputs(
+        self, deployed: Sequence[Deployment]
+    ) -> list[tuple[LogName, Deployment]]:
+        """Of units that carry an app now and have begun: there is a revision of each, and a log."""
+        of_app = {one.app: one for one in deployed}
+        found: list[tuple[LogName, Deployment]] = []
+        for app, group, partition in await self._store.revisions.logs(None):
+            one, since_ms = of_app.get(app), since_in(group)
+            if one is None or since_ms != one.origin.logs_since_ms:
+                continue
+            own = log_of(one)
+            name = replace(own, group=without_since(group), partition=partition)
+            if (group_and_layout(name.group)[1] == one.layout) if one.layout else name == own:
+                found.append((name, one))
+        return found
 
     async def _remove(self, app: str, left: _Left) -> None:
         for log in left.logs:

@@ -149,7 +149,8 @@ class Undeployed(TypedDict):
 
 
 class AppStatus(TypedDict):
-    """How an app is doing."""
+    """How an app is doing. While it goes over to a layout, `replicas` has those of the layout
+    before as well."""
 
     app: str
     status: str

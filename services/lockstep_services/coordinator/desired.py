@@ -329,7 +329,7 @@ class DesiredState:
         """What is to be put over what is there. Whatever is refused is refused before there are
         logs, which nobody would remove."""
         plan, now_ms = wish.plan, self._clock.now_ms()
-        before, removed, kept = there, None, there
+        before, removed, kept, is_there = there, None, there, there is not None
         if there is None:
             removed = await self._logs.removed(plan.name)
             kept = None if removed is None else removed.kept
@@ -348,9 +348,9 @@ class DesiredState:
             settings=wish.settings,
             origin=origin,
             parallel=parallel_after(wish.parallel, before),
-            sinks=await self.sinks.numbers(kept, wish.text, is_there=there is not None),
+            sinks=await self.sinks.numbers(kept, wish.text, is_there=is_there),
         )
-        deployment = await self.layouts.laid_out(plan, deployment, before)
+        deployment = await self.layouts.laid_out(plan, deployment, before, is_there=is_there)
         if deployment.layout:
             parallel, rules = deployment.parallel, deployment.rules
             await self.layouts.check(plan, parallel, rules, is_fleet=True)

@@ -98,7 +98,7 @@ class GoingBack:
         name = log_of(one)
         log = await self._bus.input_log(name, make=False)
         there = await self._there(log, plan, name, wish.to_ms)
-        tail = await (await self._bus.output_log(name)).tail()
+        tail = await (await self._bus.output_log(name, make=False)).tail()
         revisions = await self._revisions.list(*name.key)
         own = [each for each in revisions if _is_of(each, one)]
         chosen = state_at(own, tail.generation, there.position,

@@ -7,12 +7,12 @@ one counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 
-from lockstep.bus import Bus, LogName
+from lockstep.bus import Bus, LogGoneError, LogName
 from lockstep.clock import Clock
 from lockstep.control import AppView, group_and_layout, log_of, unit_key, view_of
 from lockstep.events import TickRecord
@@ -23,8 +23,9 @@ from lockstep.plan import AppPlan, Plans
 from lockstep.plan.fleet import RULES, fleet_of
 from lockstep.plan.succession import losses
 from lockstep.siddhiql import SiddhiQLError
-from lockstep.store import Deployment, Former
+from lockstep.store import Deployment, Former, Revisions
 from lockstep.telemetry import Logger
+from lockstep_services.coordinator.obstacles import Obstacles
 
 RETRY_AFTER_MS: Final = 1_000
 
@@ -32,10 +33,21 @@ RETRY_AFTER_MS: Final = 1_000
 class Layouts:
     """Of all apps."""
 
-    def __init__(self, bus: Bus, offload: Offload, plans: Plans, clock: Clock, log: Logger) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        offload: Offload,
+        plans: Plans,
+        obstacles: Obstacles,
+        revisions: Revisions,
+        clock: Clock,
+        log: Logger,
+    ) -> None:
+        self.obstacles = obstacles
         self._bus = bus
         self._offload = offload
         self._plans = plans
+        self._revisions = revisions
         self._clock = clock
         self._log = log
         self._views: dict[str, AppView] = {}
@@ -61,10 +73,11 @@ class Layouts:
         return [unit.log for unit in (await self.view(deployment)).units]
 
     async def laid_out(
-        self, plan: AppPlan, wanted: Deployment, before: Deployment | None
+        self, plan: AppPlan, wanted: Deployment, before: Deployment | None, *, is_there: bool
     ) -> Deployment:
         """What is wanted, with its layout. An app that has run as a fleet stays one, be it of one
-        unit. Into how many partitions somebody has wanted it stays known in any case."""
+        unit. Into how many partitions somebody has wanted it stays known in any case. `is_there`:
+        what was before is deployed. Problem."""
         fleet = await self._offload.run(lambda: fleet_of(plan, wanted.parallel or None))
         if fleet.is_single and not (before is not None and before.layout):
             return wanted
@@ -74,12 +87,14 @@ class Layouts:
         if same and before.layout:
             # The same units go on, so they stay cut as they are.
             return replace(wanted, layout=before.layout, former=before.former, rules=before.rules)
-        return await self.next(before, wanted)
+        return await self.next(before, wanted, is_there=is_there)
 
-    async def next(self, before: Deployment, wanted: Deployment) -> Deployment:
+    async def next(
+        self, before: Deployment, wanted: Deployment, *, is_there: bool = True
+    ) -> Deployment:
         """What is wanted, in a layout of its own behind that of before. Problem 503 while that has
-        not begun, 409 where it cannot be read."""
-        former = await self._to_go_on_from(before)
+        not begun, 409 where it does not by itself, or cannot be read, or would not end."""
+        former = await self._to_go_on_from(before, is_there=is_there)
         return replace(wanted, layout=wanted.life.number, former=former, rules=RULES)
 
     async def relaid(self, before: Deployment, wanted: Deployment) -> Deployment:
@@ -107,19 +122,17 @@ class Layouts:
 
         await self._offload.run(check)
 
-    async def _to_go_on_from(self, before: Deployment) -> Former:
+    async def _to_go_on_from(self, before: Deployment, *, is_there: bool) -> Former:
         """The layout that a next one goes on from."""
+        await self.obstacles.refuse(before)
         try:
             view = await self.view(before)
         except SiddhiQLError as error:
             return await self._in_front_of_unread(before, error)
         if before.former is not None and not await self.has_begun(view):
-            raise Problem(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                f"'{before.app}' is still going over to its layout {before.layout}",
-                hint="`lockstep status` shows how far it is; try again in a moment",
-                retry_after_ms=RETRY_AFTER_MS,
-            )  # fmt: skip
+            raise _not_yet(before, f"going over to its layout {before.layout}", is_there=is_there)
+        if await self.obstacles.is_restoring(before):
+            raise _not_yet(before, "going back to the state of a revision", is_there=is_there)
         return Former(
             before.text, before.version, before.parallel, before.layout, before.life, before.rules
         )
@@ -166,25 +179,34 @@ class Layouts:
         until all of this one have begun."""
         if not deployment.layout:
             return [deployment.app]
+        former = await self.former(deployment)
+        return [one.key for one in (*former, *(await self.view(deployment)).units)]
+
+    async def former(self, deployment: Deployment) -> Sequence[AppView]:
+        """The units of the layout before, which go on until all of the present one have begun; none
+        from then on. SiddhiQLError, UnavailableError."""
+        if not deployment.layout:
+            return ()
         view = await self.view(deployment)
-        units = [one.key for one in view.units]
-        if view.former and not await self.has_begun(view):
-            units = [*(one.key for one in view.former), *units]
-        return units
+        return () if not view.former or await self.has_begun(view) else view.former
 
     async def has_begun(self, view: AppView) -> bool:
         """All units of the present layout have claimed their logs. UnavailableError."""
         for unit in view.units:
             if unit.log in self._begun:
                 continue
-            tail = await (await self._bus.output_log(unit.log)).tail()
+            try:
+                tail = await (await self._bus.output_log(unit.log, make=False)).tail()
+            except LogGoneError:
+                return False
             if tail.generation is None:
                 return False
             self._begun.add(unit.log)
         return True
 
     async def announce(self, deployment: Deployment) -> None:
-        """Says in the input log where the layout begins, unless this process has. UnavailableError.
+        """Says in the input log where the layout begins, unless this process has. UnavailableError;
+        LogGoneError where an output log was lost.
 
         Output logs are there first: who looks for a layout's logs finds all of them.
         """
@@ -193,7 +215,7 @@ class Layouts:
         if name in self._announced:
             return
         for unit in view.units:
-            await self._bus.output_log(unit.log)
+            await make_unless_lost(self._bus, self._revisions, unit.log)
         if view.former and not await self.has_begun(view):
             log = await self._bus.input_log(view.input)
             record = TickRecord(self._clock.now_ms(), deployment.layout)
@@ -204,3 +226,32 @@ class Layouts:
                 position=appended.position, units=[unit_key(one.log) for one in view.units],
             )  # fmt: skip
         self._announced.add(name)
+
+
+async def make_unless_lost(bus: Bus, revisions: Revisions, name: LogName) -> None:
+    """An output log that was never there is made. Where its unit has begun, of which there is a
+    revision then, it was lost: LogGoneError, as in a new one rows would stand a second time.
+    UnavailableError."""
+    try:
+        # A bus that does not answer would open it all the same.
+        await (await bus.output_log(name, make=False)).tail()
+    except LogGoneError:
+        if await revisions.list(*name.key):
+            raise
+        await bus.output_log(name)
+
+
+def _not_yet(before: Deployment, what: str, *, is_there: bool) -> Problem:
+    """Something else comes first: by itself, unless nobody carries the app."""
+    if is_there:
+        return Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE, f"'{before.app}' is still {what}",
+            hint="`lockstep status` shows how far it is; try again in a moment",
+            retry_after_ms=RETRY_AFTER_MS,
+        )  # fmt: skip
+    parallel = before.parallel or (0 if before.layout else 1)
+    as_it_was = f"--parallel {parallel}" if parallel else "without --parallel"
+    return Problem(
+        HTTPStatus.CONFLICT, f"'{before.app}' was undeployed while it was {what}",
+        hint=f"deploy it as it was ({as_it_was}), wait until it runs, then change it",
+    )  # fmt: skip

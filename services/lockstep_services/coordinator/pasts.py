@@ -141,7 +141,7 @@ class Pasts:
         """It has not begun with its past yet, as its output log says. UnavailableError."""
         if deployment.origin.past is None or deployment.layout:
             return False
-        tail = await (await self._bus.output_log(log_of(deployment))).tail()
+        tail = await (await self._bus.output_log(log_of(deployment), make=False)).tail()
         there = tail.generation
         return there is None or deployment.origin.past_for(there.life) is not None
 

@@ -20,6 +20,7 @@ from lockstep.control import (
 from lockstep.store import Deployment
 
 SERVICES = ("coordinator", "receiver", "processor", "publisher", "presenter")
+ACTIVE = "active"
 Replica = tuple[Heartbeat, GroupStatus]
 
 
@@ -34,9 +35,15 @@ def app_status(
     placements: Mapping[str, Sequence[str]],
     watch: HeartbeatWatch,
     waiting: str | None,
+    *,
+    goes_over: bool = False,
 ) -> dict[str, Any]:
-    """Roles, positions and lag of every replica, and the sinks."""
-    replicas = of_layout(deployment, watch.groups(deployment.app))
+    """Roles, positions and lag of every replica, and the sinks. `goes_over`: the units of the
+    layout before go on, so their replicas are told of as well."""
+    said = watch.groups(deployment.app)
+    status, replicas = summary(deployment, units, said), of_layout(deployment.layout, said)
+    if goes_over and deployment.former is not None and status != ACTIVE:
+        replicas = [*of_layout(deployment.former.layout, said), *replicas]
     return {
         "parallel": deployment.parallel,
         "layout": deployment.layout,
@@ -47,7 +54,7 @@ def app_status(
         "replicas_wanted": deployment.replicas,
         "nodes": nodes_of(units, placements),
         "waiting": waiting,
-        "status": summary(deployment, units, replicas),
+        "status": status,
         "replicas": [replica_json(beat, group) for beat, group in replicas],
         "sinks": [
             {
@@ -115,16 +122,15 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
 def summary(deployment: Deployment, units: Sequence[str], said: Sequence[Replica]) -> str:
     """active (somebody leads each unit), passive (nobody leads some yet) or inactive (nobody
     carries it). `said`: by living processors about the app."""
-    replicas = of_layout(deployment, said)
+    replicas = of_layout(deployment.layout, said)
     if not replicas:
         return "inactive"
     led = {(one.group, one.partition) for _, one in replicas if one.leads}
-    return "active" if len(led) >= len(units) else "passive"
+    return ACTIVE if len(led) >= len(units) else "passive"
 
 
-def of_layout(deployment: Deployment, said: Sequence[Replica]) -> list[Replica]:
-    """Of the units of the present layout."""
-    layout = deployment.layout
+def of_layout(layout: int, said: Sequence[Replica]) -> list[Replica]:
+    """Of the units of a layout."""
     return [(beat, one) for beat, one in said if group_and_layout(one.group)[1] == layout]
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from lockstep.bus import LogName
 from lockstep.clock import Clock
-from lockstep.control import GroupStatus, Heartbeat, HeartbeatWatch, unit_key
+from lockstep.control import AppView, GroupStatus, Heartbeat, HeartbeatWatch, unit_key
 from lockstep.settings import CoordinatorSettings
 from lockstep.store import Deployment
 from lockstep.store.naming import is_unit_of
@@ -82,6 +82,7 @@ class Survey:
     ) -> str | None:
         """What an app waits for because of which some of its replicas run nowhere, or its layout
         does not begin, for people."""
+        held_up = await self._desired.layouts.obstacles.held_up_by(await self.former(one))
         trouble = self._troubles.of(one)
         nodes, minimum = await self.nodes(), self._settings.min_processors
         found = [] if trouble is None else [f"help: {trouble}"]
@@ -91,6 +92,7 @@ class Survey:
             )
             for unit in units
         )))  # fmt: skip
+        found += held_up
         found += missing if not missing or await self._can_hear() else [SILENT]
         return "; ".join(dict.fromkeys(found)) or None
 
@@ -106,6 +108,11 @@ class Survey:
         placed."""
         units, placed = self._desired.layouts.units, partial(placed_units, one.app, placements)
         return await self._troubles.attempt(one, "text", partial(units, one), placed)
+
+    async def former(self, one: Deployment) -> Sequence[AppView]:
+        """The units of the layout before, while they go on; none where nobody can tell."""
+        former = partial(self._desired.layouts.former, one)
+        return await self._troubles.attempt(one, "former", former, tuple)
 
     async def announce(self, deployments: Sequence[Deployment]) -> None:
         """Says of each fleet where its layout begins: whoever wanted that may have gone before it

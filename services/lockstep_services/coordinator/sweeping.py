@@ -1,5 +1,5 @@
 """The leading coordinator's sweep: what purged apps have left behind goes, whoever began to purge
-them and whatever services that were cut off have made since; and it says whose input log was lost.
+them and whatever services that were cut off have made since; and it says whose logs were lost.
 """
 
 from __future__ import annotations

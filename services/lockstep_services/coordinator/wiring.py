@@ -37,6 +37,7 @@ from lockstep_services.coordinator.levels import Levels
 from lockstep_services.coordinator.logins import Logins
 from lockstep_services.coordinator.node_logs import NodeLogs
 from lockstep_services.coordinator.node_routes import NodeRoutes
+from lockstep_services.coordinator.obstacles import Obstacles
 from lockstep_services.coordinator.older_cluster import OlderCluster
 from lockstep_services.coordinator.older_described import OLDER
 from lockstep_services.coordinator.older_statistics import OlderStatistics
@@ -250,10 +251,14 @@ def _desired(
     context: Context, epoch: Epoch, logs: AppLogs, pasts: Pasts, watch: HeartbeatWatch
 ) -> DesiredState:
     world, clock, log = context.world, context.clock, context.log
-    layouts = Layouts(world.bus, context.offload, context.plans, clock, log)
+    settings = context.settings.coordinator
+    obstacles = Obstacles(world.bus, watch, world.store, min_processors=settings.min_processors)
+    layouts = Layouts(
+        world.bus, context.offload, context.plans, obstacles, world.store.revisions, clock, log
+    )
     return DesiredState(
-        world.store, world.bus, clock, context.settings.coordinator, epoch, log, context.offload,
-        context.plans, logs, layouts, pasts, Sinks(context.offload, context.plans, watch),
+        world.store, world.bus, clock, settings, epoch, log, context.offload, context.plans,
+        logs, layouts, pasts, Sinks(context.offload, context.plans, watch),
     )  # fmt: skip
 
 

@@ -249,7 +249,7 @@ class Feed:
 
     async def _follow(self, models: AppModels) -> None:
         if models.view.fleet is None:
-            log = await self._bus.output_log(models.view.log)
+            log = await self._bus.output_log(models.view.log, make=False)
             models.end = partial(_end_of, log)
             await models.begin()
             await self._read(models, log)
@@ -389,7 +389,8 @@ async def _trimmed_to(bus: Bus, merged: MergedOutputs) -> Position:
     first = next(begun, None)
     if first is None:
         return 0
-    behind = [await complete_behind(await bus.output_log(name)) for name in first.tails]
+    logs = [await bus.output_log(name, make=False) for name in first.tails]
+    behind = [await complete_behind(log) for log in logs]
     return max(first.begin or 0, *behind)
 
 

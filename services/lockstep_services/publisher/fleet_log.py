@@ -63,7 +63,9 @@ class FleetLog:
     ) -> Sequence[OutputEntry]:
         """Its records as they are; behind the last one a record without rows, whose cursor is the
         position of its last row."""
-        log = self._own = self._own or await self._bus.output_log(self._view.log)
+        if self._own is None:
+            self._own = await self._bus.output_log(self._view.log, make=False)
+        log = self._own
         if not self._has_ended:  # asked first: then the log has all that it will ever have
             layouts = await self._merged.layouts()
             fleets = [one for one in layouts if one.number != OWN_LOG]

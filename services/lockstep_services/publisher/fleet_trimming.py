@@ -123,7 +123,7 @@ class FleetTrimmer:
         """What is of a position up to this one, and was delivered up to these sequences."""
         if up_to <= 0:
             return
-        log = await self._bus.output_log(name)
+        log = await self._bus.output_log(name, make=False)
         found = self._ends[name].take(up_to)
         last = await before_position(log, up_to) if found is None else found
         if min([last, *sequences]) > 0:
@@ -135,7 +135,7 @@ class FleetTrimmer:
         found = [0]
         for layout in layouts:
             for name, tail in layout.tails.items():
-                log = await self._bus.output_log(name)
+                log = await self._bus.output_log(name, make=False)
                 unneeded = trim_to(
                     tail.sequence, await log.held(), (), keep_records=self._keep_records,
                     keep_bytes=self._keep_bytes,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from lockstep.bus import Bus, OutputEntry
+from lockstep.bus import Bus, OutputEntry, TailLostError
 from lockstep.clock import Clock
 from lockstep.control import AppView, Condition, ConnectorHealth, SinkStatus, sink_element
 from lockstep.control.merged import ENTRY_ROWS
@@ -208,7 +208,16 @@ class Pump:
             )
         tail = await log.tail()
         if self.cursor > tail.sequence:
-            # The log was removed and begun again: its sequences restarted, and so does the sink.
+            if self.sink.binding.since_ms:
+                raise TailLostError(
+                    f"the sink has got everything up to {self.cursor}, and the output log ends at"
+                    f" {tail.sequence}",
+                    where=self.sink.binding.key,
+                    hint="the bus has lost what it had acknowledged: restore its data, or undeploy"
+                    " the app with purge and deploy it again",
+                )
+            # Nobody noted since when it exists, so it may have been purged and begun again: its
+            # sequences restarted, and so does the sink.
             self._log.warning("the output log is new", cursor=self.cursor, end=tail.sequence)
             self.cursor = 0
             await self.sink.begin_again()

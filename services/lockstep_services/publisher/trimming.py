@@ -57,8 +57,8 @@ class Trimmer:
         self.log_end = 0
 
     async def run(self) -> None:
-        """Until cancelled; UnavailableError when the bus is away."""
-        log = await self._bus.output_log(self._log)
+        """Until cancelled; UnavailableError when the bus is away, or the log is gone."""
+        log = await self._bus.output_log(self._log, make=False)
         trimmed = 0
         pause_ms = self._interval_ms
         while True:

@@ -264,7 +264,7 @@ class Publisher:
         delivery = _AppDelivery(
             view, keeper, self._factory.secrets_of(view), context.clock.now_ms()
         )
-        opens = partial(context.world.bus.output_log, view.log)
+        opens = partial(context.world.bus.output_log, view.log, make=False)
         source = SharedReads(opens, context.clock) if view.fleet is None else view
         for sink in self._factory.sinks_of(view):
             if isinstance(sink, Refused):

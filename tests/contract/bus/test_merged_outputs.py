@@ -13,7 +13,7 @@ from lockstep.control import AppView, MergedOutputs
 from lockstep.events import OutputRecord, OutputRow
 from tests.contract.bus.carriers import World
 from tests.contract.patience import PATIENCE_S
-from tests.fleets import Unit, fleet_view, row, units_of
+from tests.fleets import Unit, announce, fleet_view, row, units_of
 
 
 @asynccontextmanager
@@ -56,6 +56,7 @@ async def test_units_of_two_layouts_are_read_as_one_log(world: World) -> None:
     former = fleet_view({"up": 1, "down": 2}, 1, app=app)
     view = fleet_view({"up": 1, "down": 3}, 2, former, app=app)
     old, new = units_of(world.bus, former), units_of(world.bus, view)
+    await announce(world.bus, view)
     for unit in old:
         await unit.begin(1, 0)
     async with reading(world, view) as reader:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import shutil
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
-from redis.asyncio import Redis
+from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.client import PubSub
+from redis.exceptions import ResponseError
 
-from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.clock import SystemClock, SystemRandomness, VirtualClock
 from lockstep.embedded import RedisServer
 from lockstep.events import UnavailableError
 from lockstep.leader import Held, Lease
 from lockstep.leader.redis import RedisLeases
 from lockstep.leader.redis.leases import LeasesRefusedError
+from lockstep.leader.redis.moving import MOVE_EVERY_MS, TELL_EVERY_MS, Moving
 from lockstep.leader.roll import LeaseRoll
 from lockstep.telemetry import get_logger
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually
@@ -216,3 +220,85 @@ async def test_a_closed_connection_is_seen_at_both_ends(server: RedisServer) -> 
         await eventually(is_gone)
         await leases.close()
         await others.close()
+
+
+async def test_leases_move_to_the_new_primary_after_a_fail_over(
+    server: RedisServer, tmp_path: Path
+) -> None:
+    """New connections reach it; open ones stay with the old one, which is a replica now: they are
+    left, those of a process that appears as well."""
+    folder = tmp_path / "new"
+    folder.mkdir()
+    shutil.copy(tmp_path / "password", folder)
+    new = RedisServer(folder, clock=CLOCK, randomness=SystemRandomness())
+    await new.start()
+    operator: Redis = Redis.from_url(server.url)
+    async with Proxy(server.port) as proxy:
+        leases, others = (
+            _leases(server.url.replace(str(server.port), str(proxy.port))),
+            _leases(new.url),
+        )
+        assert isinstance(await leases.acquire("r", "a", ttl_ms=LONG_MS), Lease)
+        appearing = asyncio.create_task(leases.appear())
+
+        async def is_seen() -> bool:
+            return leases.process in await leases.connected([leases.process])
+
+        await eventually(is_seen)
+        proxy.lead_to(new.port)
+        await operator.replicaof("127.0.0.1", "1")
+        assert isinstance(await leases.acquire("s", "a", ttl_ms=LONG_MS), Lease)
+        assert await others.holder("s") == "a"
+        with pytest.raises(UnavailableError):
+            await asyncio.wait_for(appearing, PATIENCE_S)
+        again = asyncio.create_task(leases.appear())
+        await eventually(is_seen)
+        assert await others.connected([leases.process])
+        again.cancel()
+        await asyncio.wait({again})
+        await leases.close()
+        await others.close()
+    await operator.aclose()
+    await new.stop()
+
+
+async def test_a_replica_is_left_only_every_so_often_and_told_of_seldom(
+    server: RedisServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As long as the name leads to it, a new connection for each request would help nobody."""
+    clock = VirtualClock()
+    leases = RedisLeases(server.url, clock, SystemRandomness(), timeout_ms=PATIENCE_MS)
+    operator: Redis = Redis.from_url(server.url, single_connection_client=True)
+
+    async def connections() -> int:
+        with pytest.raises(UnavailableError, match="read only"):
+            await leases.acquire("r", "a", ttl_ms=LONG_MS)
+        return int((await operator.info("stats"))["total_connections_received"])
+
+    await operator.replicaof("127.0.0.1", "1")
+    first = await connections()
+    assert await connections() == first
+    await clock.advance_ms(MOVE_EVERY_MS)
+    assert await connections() == first + 1
+    assert capsys.readouterr().err.count("takes no writes") == 1
+    await clock.advance_ms(TELL_EVERY_MS)
+    await connections()
+    assert capsys.readouterr().err.count("takes no writes") == 1
+    await operator.aclose()
+    await leases.close()
+
+
+async def test_older_servers_tell_within_a_text_that_they_are_replicas() -> None:
+    """Redis 6 stops a script so."""
+    closed: list[bool] = []
+
+    class Pool:
+        async def disconnect(self, inuse_connections: bool) -> None:
+            closed.append(inuse_connections)
+
+    moving = Moving(cast("ConnectionPool", Pool()), VirtualClock(), "here")
+    await moving.heed(ResponseError("wrong number of arguments"))
+    assert closed == []
+    text = "Error running script (call to f_1): @user_script:9: -READONLY You can't write against"
+    await moving.heed(ResponseError(text))
+    assert closed == [True]

@@ -45,7 +45,8 @@ async def deployed(cluster: Cluster, text: str, parallel: int | None) -> None:
     async def there() -> bool:
         nonlocal seen
         seen = await cluster.status("Out")
-        ready = {one["unit"] for one in seen["replicas"] if one["ready"]}
+        own = [one for one in seen["replicas"] if one["layout"] == answer["layout"]]
+        ready = {one["unit"] for one in own if one["ready"]}
         return bool(seen["layout"] == answer["layout"] and len(ready) == answer["units"])
 
     await until(there, "all units", seen=lambda: seen)

@@ -73,7 +73,10 @@ async def ready(cluster: Cluster, name: str, units: int, replicas: int) -> Any:
     async def there() -> Any:
         nonlocal seen
         seen = await cluster.status(name)
-        found = [one for one in seen["replicas"] if one["ready"]]
+        # While a layout goes over, those of the one before are told of, too.
+        found = [
+            one for one in seen["replicas"] if one["ready"] and one["layout"] == seen["layout"]
+        ]
         led = {one["unit"] for one in found if one["role"] == "active"}
         enough = len(seen["units"]) == units and len(led) == units
         return seen if enough and len(found) == units * replicas else None

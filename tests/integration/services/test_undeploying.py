@@ -6,8 +6,12 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import nats
 import pytest
 
+from lockstep.bus import LogGoneError, output_subject
+from lockstep.bus.subjects import stream_name
+from lockstep.embedded import EmbeddedServers
 from lockstep.events import InputEvent
 from lockstep.events.records import EventsRecord
 from lockstep.store import Written, cursor_name
@@ -186,6 +190,39 @@ async def test_an_input_log_that_was_lost_takes_nothing_until_the_app_is_purged(
         await until(told, "a sender and a log that say so")
         assert await undeploy(cluster, app, purge=True) == 200
         await cluster.deploy(TEXT.format(name="Wiped"))
+        assert await counted(cluster, app, 1) == [1]
+
+
+async def test_an_output_log_that_was_lost_is_not_made_anew_until_the_app_is_purged(
+    cluster_of: Start, capsys: pytest.CaptureFixture[str], servers: EmbeddedServers
+) -> None:
+    """Not by whoever runs, nor by whoever starts: in a new one the rows of the state would stand
+    again. The coordinator says so, and the sink and the replica show it."""
+    settings = {"LOCKSTEP_COORDINATOR__SWEEP_INTERVAL_MS": "500"}
+    async with cluster_of(*NODES, "presenter", **settings) as cluster:
+        app = await cluster.deploy(TEXT.format(name="Emptied"))
+        assert await counted(cluster, app, 1) == [1]
+        name, said = await log_of(cluster.watcher, app), ""
+        client = await nats.connect(servers.nats_url)
+        await client.jetstream().delete_stream(stream_name(output_subject(name)))
+        await client.close()
+        for node in ("processor-1", "publisher", "presenter"):
+            await cluster.stop(node)
+            await cluster.start(node)
+
+        async def told() -> bool:
+            nonlocal said
+            said += capsys.readouterr().err
+            found = await cluster.status(app)
+            troubles = [str(one["trouble"]) for one in (*found["replicas"], *found["sinks"])]
+            shown = len(troubles) == 2 and all("no such log" in one for one in troubles)
+            return shown and "an app has lost an output log" in said
+
+        await until(told, "a status and a log that say so")
+        with pytest.raises(LogGoneError):
+            await cluster.watcher.bus.output_log(name, make=False)
+        assert await undeploy(cluster, app, purge=True) == 200
+        await cluster.deploy(TEXT.format(name="Emptied"))
         assert await counted(cluster, app, 1) == [1]
 
 

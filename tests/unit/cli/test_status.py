@@ -72,6 +72,29 @@ def test_an_app_that_nobody_has_begun(capsys: pytest.CaptureFixture[str]) -> Non
     assert "processor-1" in printed
 
 
+def test_a_layout_that_goes_over(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who goes on meanwhile and what is waited for is told; nobody counts as of the present one."""
+    places = [("one", 0), ("one", 1)]
+    units = [
+        {"unit": f"u2.{at}", "group": group, "partition": at, "nodes": ["processor-1"]}
+        for group, at in places
+    ]
+    former = {
+        **REPLICA, "layout": 1, "group": "one", "partition": 0, "unit": "u1.0", "trouble": "ill",
+    }  # fmt: skip
+    one = _status(layout=2, units=units, status="inactive", replicas=[former])
+    assert heading(one).startswith(
+        "Hot: goes over from layout 1 to layout 2, 2 units, 0 of 2 replicas"
+    )
+    show_app({**one, "waiting": "the end of u1.0 (ill)"})
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["waits", "for", "the", "end", "of", "u1.0", "(ill)"] in lines
+    rows = [line for line in lines if "processor-1" in line]
+    assert [row[:3] for row in rows] == [["1", "one", "0"], ["2", "one", "0"], ["2", "one", "1"]]
+    assert "ill" in rows[0]
+    assert all("away" in row for row in rows[1:])
+
+
 def test_what_troubles_a_sink(capsys: pytest.CaptureFixture[str]) -> None:
     """How far behind it is, whose it is, and why."""
     why = "http://127.0.0.1:9911/hook: connection refused"

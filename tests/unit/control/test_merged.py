@@ -9,14 +9,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lockstep.bus import OutputEntry
+from lockstep.bus import LogGoneError, OutputEntry
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
-from lockstep.control import AppView, MergedOutputs, group_and_layout
+from lockstep.control import AppView, Gathering, MergedOutputs, group_and_layout
+from lockstep.control.layouts import layouts_of
 from lockstep.control.merging import merged
 from lockstep.events import OutputRecord, OutputRow
 from lockstep.events.outputs import in_columns
-from tests.fleets import OldLists, Unit, fleet_view, row, single_view, units_of
+from tests.fleets import OldLists, Unit, announce, fleet_view, row, single_view, units_of
 
 LAYOUTS = ((2, 4, 0), (3, 6, 30), (4, 3, 55))
 """(number, partitions, behind which position it begins)."""
@@ -197,6 +198,29 @@ async def test_positions_without_rows_move_the_reader_when_time_is_up() -> None:
         assert (entry.sequence, rows_in([entry])) == (9, [])
 
 
+async def test_who_reads_makes_no_log() -> None:
+    """One of the present layout that is missing was lost, or is about to be made: nobody takes it
+    for an empty one. What is missing of a former layout was removed."""
+    async with world() as made:
+        former = fleet_view({"all": 2}, 1)
+        view = fleet_view({"all": 3}, 2, former)
+        units = units_of(made.bus, view)
+        await announce(made.bus, view)
+        assert [one.number for one in await layouts_of(made.bus, view)] == [2]
+        await made.bus.remove_logs(units[1].name)
+        with pytest.raises(LogGoneError):
+            await layouts_of(made.bus, view)
+        gathering = Gathering(
+            made.bus, [units[1].name], made.clock, after=0, max_rows=10, patience_ms=10**6
+        )
+        task = asyncio.create_task(gathering.run())
+        await made.clock.advance_ms(1_000)
+        assert task.done()
+        with pytest.raises(LogGoneError):
+            await task
+        assert await made.bus.logs("A") == [units[0].name, units[2].name]
+
+
 async def test_a_layout_is_left_when_the_next_one_has_begun() -> None:
     """A reader that has read the former one to its end without knowing that it was the end; its
     units need not say anything any more."""
@@ -204,6 +228,7 @@ async def test_a_layout_is_left_when_the_next_one_has_begun() -> None:
         former = fleet_view({"all": 2}, 1)
         view = fleet_view({"all": 3}, 2, former)
         old, new = units_of(made.bus, former), units_of(made.bus, view)
+        await announce(made.bus, view)
         for unit in old:
             await unit.begin(1, 0)
         reader = made.reader(view)
@@ -327,3 +352,21 @@ async def test_a_removed_log_that_is_still_listed_is_not_made_anew() -> None:
         assert rows_in(found) == [each for each in wanted if each.id.position > begin]
         bus.removed = frozenset()
         assert not set(older) & set(await bus.logs("A"))
+
+
+@pytest.mark.parametrize("gone_over", [1, 4])
+async def test_a_layout_begins_where_the_first_states_of_its_units_do(gone_over: int) -> None:
+    """Some have set something aside since, or all have: they go on with later states. What is not
+    kept any more everybody has got."""
+    async with world() as made:
+        view, units, wanted = await fleet_of_layouts(made, random.Random(7))
+        for unit in units[:gone_over]:
+            await unit.begin(5, END, epoch=2)
+        begin = LAYOUTS[-1][-1]
+        for after in (31, begin):
+            entries = await made.read(made.reader(view), after, END, units)
+            assert rows_in(entries) == [one for one in wanted if one.id.position > after]
+        for unit in units:
+            await (await made.bus.output_log(unit.name)).trim(1)
+        entries = await made.read(made.reader(view, is_kept=True), begin, END, units)
+        assert rows_in(entries) == [one for one in wanted if one.id.position > begin]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -23,14 +24,17 @@ from lockstep.cli.processes import (
 )
 from lockstep.cli.stopping import until_signalled
 from lockstep.cli.suite import Suite, running_suite
-from lockstep.clock import SystemClock
+from lockstep.clock import Clock, SystemClock
 from lockstep.embedded import THIS_MACHINE, free_port
 from lockstep.events import LockstepError
 from lockstep.frame import tail_of
 from lockstep.settings import load_settings
-from lockstep.telemetry import LogTail, configure_logging
+from lockstep.telemetry import LogTail, configure_logging, get_logger
 
 DEFAULT_PORT = 8280
+NOT_ACCEPTED: Final = "socket.accept() out of system resource"
+"""asyncio says so a hundred times a second, each time with a traceback."""
+NOT_ACCEPTED_EVERY_MS: Final = 60_000
 
 
 def run(
@@ -69,6 +73,7 @@ async def _run(
     directory: Path, texts: list[str], overrides: dict[str, str], console_port: int, tail: LogTail
 ) -> None:
     """Until cancelled, or until the services end by themselves."""
+    asyncio.get_running_loop().set_exception_handler(seldom_not_accepted(SystemClock()))
     if has_console() and console_port:
         # Before anything runs. The console's own start looks again: by then it may be taken.
         check_port("console", THIS_MACHINE.host, console_port)
@@ -90,6 +95,27 @@ async def _run(
             if pages is not None:
                 await pages.stop()
     raise LockstepError("the services have ended")
+
+
+def seldom_not_accepted(
+    clock: Clock,
+) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object]:
+    """A loop's handler of errors: that no connection can be accepted, it tells once in a while. All
+    else it tells as ever."""
+    tell_at_ms = clock.monotonic_ms()
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal tell_at_ms
+        if context.get("message") != NOT_ACCEPTED:
+            loop.default_exception_handler(context)
+        elif clock.monotonic_ms() >= tell_at_ms:
+            tell_at_ms = clock.monotonic_ms() + NOT_ACCEPTED_EVERY_MS
+            get_logger().error(
+                "no connection can be accepted", error=str(context.get("exception")),
+                hint="allow this process more open files: ulimit -n",
+            )  # fmt: skip
+
+    return handle
 
 
 def _console(directory: Path, suite: Suite, port: int) -> ServiceProcess | None:

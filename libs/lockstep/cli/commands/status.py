@@ -89,6 +89,8 @@ def show_app(one: Mapping[str, Any]) -> None:
     """One app, as the coordinator describes it."""
     replicas = [*one["replicas"], *_silent(one)]
     columns = REPLICA_COLUMNS if not one["layout"] else (*UNIT_COLUMNS, *REPLICA_COLUMNS)
+    if _former(one):
+        columns = ("layout", *columns)
     show(replicas, columns, as_json=False, title=heading(one), folded=("trouble",))
     if waiting := one.get("waiting"):
         console.print(f"waits for {waiting}", markup=False, soft_wrap=True)
@@ -115,19 +117,39 @@ def heading(one: Mapping[str, Any]) -> str:
     """What an app is and whether all of it is there, in a line."""
     version = one["version"][:SHOWN_VERSION]
     units = len(one["units"])
-    running = (replica for replica in one["replicas"] if replica["role"] != FAILING)
+    former = _former(one)
+    running = (
+        replica
+        for replica in one["replicas"]
+        if replica["role"] != FAILING and replica not in former
+    )
     here = len({(replica["node"], replica["unit"]) for replica in running})
     wanted = one["replicas_wanted"] * units
     there = counted(wanted, "replica") if here == wanted else f"{here} of {wanted} replicas"
     if units > 1:
         there = f"{units} units, {there}"
-    return f"{one['app']}: {SAID[one['status']]}, {there}, version {version}"
+    said = SAID[one["status"]]
+    if former:
+        said = f"goes over from layout {former[0]['layout']} to layout {one['layout']}"
+    return f"{one['app']}: {said}, {there}, version {version}"
+
+
+def _former(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Replicas of the layout before, which go on until all units of the present one have begun."""
+    layout = one["layout"]
+    return [each for each in one["replicas"] if each.get("layout", layout) != layout]
 
 
 def _silent(one: Mapping[str, Any]) -> list[dict[str, Any]]:
     heard = {(replica["node"], replica["unit"]) for replica in one["replicas"]}
     return [
-        {"node": node, "role": AWAY, "group": unit["group"], "partition": unit["partition"]}
+        {
+            "node": node,
+            "role": AWAY,
+            "layout": one["layout"],
+            "group": unit["group"],
+            "partition": unit["partition"],
+        }
         for unit in one["units"]
         for node in unit["nodes"]
         if (node, unit["unit"]) not in heard

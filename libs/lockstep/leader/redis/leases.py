@@ -23,11 +23,12 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.asyncio.connection import SSLConnection
-from redis.exceptions import AuthenticationError, RedisError
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.leader.contract import PROCESS_ENDS, Held, Lease, Renewal
+from lockstep.leader.redis.moving import Moving
 from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, HOLDERS, RELEASE, RENEW
 
 _PREFIX: Final = "lockstep:lease:"
@@ -121,6 +122,7 @@ class RedisLeases:
             retry=None,
             decode_responses=True,
         )
+        self._moving = Moving(self._redis.connection_pool, clock, self._shown)
         self._wait_s = timeout_ms / 1000 / _WAITS
         self._batch: _Batch | None = None
         self._told = _Told((), [])
@@ -245,7 +247,11 @@ class RedisLeases:
             with attempt, self._translated():
                 keys = [_PREFIX + each for each in resources]
                 asked = self._redis.eval(script, len(keys), *keys, *arguments)
-                return await _patiently(self._wait_s, asked)
+                try:
+                    return await _patiently(self._wait_s, asked)
+                except ResponseError as error:
+                    await _patiently(self._wait_s, self._moving.heed(error))
+                    raise
         raise AssertionError("retries end with a result or an error")
 
     @contextlib.contextmanager

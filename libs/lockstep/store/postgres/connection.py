@@ -24,6 +24,7 @@ AWAY: Final = (
     TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the server has said that it ends, and not yet hung up
     asyncpg.exceptions.OperatorInterventionError,
     asyncpg.exceptions.InsufficientResourcesError,
     asyncpg.exceptions.IdleInTransactionSessionTimeoutError,  # we were too slow: from the start

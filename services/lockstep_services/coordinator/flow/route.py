@@ -37,7 +37,7 @@ class FlowRoute:
         view = await self._desired.layouts.view(one)
         told = await self._told(one.app)
         sent = {name for answer in told.values() if answer is not None for name in answer.taken}
-        replicas = of_layout(one, self._watch.groups(one.app))
+        replicas = of_layout(one.layout, self._watch.groups(one.app))
         heard = Heard.of(replicas, told, self._watch.alive("publisher"), one.app)
         structure = Structure(view, sent, heard.archives)
         figures = Figures(structure, heard)

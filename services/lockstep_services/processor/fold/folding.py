@@ -63,6 +63,7 @@ class FoldLoop:
         self._ahead: Sequence[EncodedEntry] = ()  # read already, behind the position `_behind`
         self._behind: Position = 0
         self._announced = 0  # so many of those ahead the next slice takes, as was said already
+        self._end: Position | None = None  # behind it the units of another layout go on
         self._pauses = 0
         self._touched_ms = self._clock.monotonic_ms()
         self._busy = asyncio.Lock()
@@ -171,7 +172,7 @@ class FoldLoop:
         """Up to where the units of another layout go on, if that is among them."""
         for index, entry in enumerate(entries):
             if entry.layout > self._running.wanted.view.deployment.layout:
-                self._reach.ended.set()
+                self._end = entry.position
                 return entries[: index + 1]
         return entries
 
@@ -217,6 +218,10 @@ class FoldLoop:
             self._site.reached("folded", door_ms)
             if self._running.engine.unfoldable is not None:
                 self._lead.tick_due.set()  # it may be outdone
+        # Only now: who stores the end finds its rows held back, and what stopped in front of it is
+        # no end.
+        if self._end is not None and result.position >= self._end:
+            self._reach.ended.set()
 
     def _count(self, folded: Folded, took_ms: int) -> None:
         """What is only looked up when somebody asks is not counted here (showing.py)."""

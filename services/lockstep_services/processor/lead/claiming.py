@@ -31,6 +31,8 @@ class Claims:
         self._published = published
         self._log = site.log
         self._early: asyncio.Task[OutputTail] | None = None
+        self._told: str | None = None
+        """Why the log is away, as the log lines said last: it is asked several times a second."""
 
     def read_early(self) -> None:
         """The leader seems to have died: while the lease is asked for, the log's end is read. A
@@ -51,8 +53,11 @@ class Claims:
         try:
             tail = await (early or self._site.output.tail())
         except UnavailableError as error:
-            self._log.warning("output log away", error=str(error))
+            if str(error) != self._told:
+                self._told = str(error)
+                self._log.warning("output log away", error=self._told)
             return facts.TailUnavailable()
+        self._told = None
         self._published.saw(tail)
         return facts.TailRead(as_fact(tail))
 

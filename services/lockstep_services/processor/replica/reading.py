@@ -74,10 +74,10 @@ class SharedReadings:
 
     async def open_output(self, name: LogName) -> OutputLog:
         """An output log that is there; LogGoneError."""
-        own = await self._bus.output_log(name)
+        own = await self._bus.output_log(name, make=False)
         window = self._outputs.get(name)
         if window is None:
-            log = await self._bus.output_log(name)
+            log = await self._bus.output_log(name, make=False)
             made = _Window(
                 log.read, attrgetter("sequence"), _output_bytes, self._clock, self._limit_bytes
             )

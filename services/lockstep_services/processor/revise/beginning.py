@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lockstep.bus import LogName, OutputTail
+from lockstep.bus import InputLog, LogGoneError, LogName, OutputLog, OutputTail
 from lockstep.control import AppView, UnitView
 from lockstep.events import Generation, Life, LockstepError, Position
 from lockstep.frame import Offload
@@ -49,12 +49,11 @@ async def begin(
     log = around.log.bind(**labels_of(name))
     engines = replace(around.engines, log=log)
     around = Surroundings(**{**vars(around), "log": log, "engines": engines})
-    bus = around.world.bus
     if isinstance(view, UnitView):
         input_log = await around.readings.open(view.input)
     else:
-        input_log = await bus.input_log(view.input, make=False)
-    output_log = await bus.output_log(name)
+        input_log = await around.world.bus.input_log(view.input, make=False)
+    output_log = await _output_log(around, name, input_log)
     # The log first: what it says has begun is in the store by then.
     tail = await output_log.tail()
     revisions = await around.world.store.revisions.list(*name.key)
@@ -82,6 +81,20 @@ async def begin(
     except BaseException:  # a cancellation as well: nobody else knows of the engine
         await engine.close()
         raise
+
+
+async def _output_log(around: Surroundings, name: LogName, input_log: InputLog) -> OutputLog:
+    """The unit's own. One that is missing is made only for a unit that nobody has ever begun: the
+    first state is stored before it is claimed, and the input log forgets nothing before. Another
+    one was lost: in a new one rows would stand a second time. LogGoneError."""
+    bus, revisions = around.world.bus, around.world.store.revisions
+    try:
+        return await bus.output_log(name, make=False)
+    except LogGoneError:
+        first, _ = await input_log.bounds()
+        if first > 1 or await revisions.list(*name.key):
+            raise
+    return await bus.output_log(name)
 
 
 def _tell_of_gap(

@@ -3,7 +3,8 @@ so that the units of the next layout can begin behind it.
 
 All units of a layout end at the same position: behind the record of the input log that names the
 next layout. Whoever leads a unit stores its last revision. That one stays, and is nobody's
-beginning but the next layout's.
+beginning but the next layout's. Who stops in front of that record has not ended, nor has who is to
+go over to another state first.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class EndLoop:
         await self._reach.ended.wait()
         while not self._has_stored:
             await self._site.clock.sleep_ms(LOOK_EVERY_MS)
-            if not self._lead.is_active:
+            # A restore, or another text, that was wanted before the next layout comes first.
+            if not self._lead.is_active or self._running.is_old:
                 continue
             try:
                 await self._end()

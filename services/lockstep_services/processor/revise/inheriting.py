@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.control import AppView, UnitView
+from lockstep.control import AppView, UnitView, unit_label
 from lockstep.control.endings import ending_id, endings_of, last_revision
-from lockstep.events import Position
+from lockstep.events import LockstepError, Position
 from lockstep.execute.joining import joined_snapshots
 from lockstep.execute.succession import succeed
 from lockstep.fleet.renaming import KEPT_OTHERWISE, Renaming
@@ -30,6 +30,12 @@ from lockstep_services.processor.state.envelope import Contents, unseal
 POLL_MS: Final = 100
 
 
+class EndsDifferError(LockstepError):
+    """The units of a layout have not all ended at one position: together they are no state."""
+
+    retryable = True
+
+
 @dataclass(frozen=True, slots=True)
 class Inherited:
     """An engine behind the layout before, and what of its state begins empty."""
@@ -47,7 +53,8 @@ class Ended:
 
 
 async def inherit(around: Surroundings, view: UnitView, offload: Offload) -> Inherited:
-    """Waits until every unit of the layout before has ended. EnvelopeError, LookupError."""
+    """Waits until every unit of the layout before has ended. EnvelopeError, LookupError,
+    EndsDifferError."""
     position, ended = await _ended(around, view.former)
     one, sends = view.deployment, ended[0].contents.sends
     states = await _to_restore(around, view) or ended
@@ -92,16 +99,20 @@ def _before(view: UnitView) -> AppPlan:
 
 
 async def _ended(around: Surroundings, former: Sequence[AppView]) -> tuple[Position, list[Ended]]:
-    """The position at which the layout before has ended, and its last states."""
+    """The position at which the layout before has ended, and its last states. EndsDifferError."""
     revisions = around.world.store.revisions
     found: list[Ended] = []
-    position = 0
+    positions: dict[str, Position] = {}
     for view in former:
         while (last := await last_revision(revisions, view.log)) is None:
             await around.clock.sleep_ms(POLL_MS)
-        position = last.position
+        positions[unit_label(view.key)] = last.position
         group = view.group.name if isinstance(view, UnitView) else None
         found.append(Ended(group, unseal(await revisions.load(last.id))))
+    position, *others = {*positions.values()}
+    if others:
+        places = ", ".join(f"{unit} at {end}" for unit, end in positions.items())
+        raise EndsDifferError(f"the layout before has not ended at one position: {places}")
     return position, found
 
 

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lockstep.control import STOPPED
 from lockstep.events import Position
 from lockstep.execute.contract import EventFault, SliceResult
 from lockstep.execute.undoing import UNFOLDABLE
@@ -48,7 +49,10 @@ class PoisonCount:
 
     def _stop(self, why: str) -> None:
         if self.stopped is None:
-            self.stopped = f"stopped: {why}. Deploy a changed text, or raise the limit"
+            self.stopped = (
+                f"{STOPPED}{why}. Raise the limit on all processors; an app of one unit also goes"
+                " on with a changed text"
+            )
 
 
 def _counted(found: Sequence[EventFault]) -> Iterator[EventFault]:

@@ -95,7 +95,7 @@ class Archiver:
 
     async def _follow_output(self) -> None:
         if self._view.fleet is None:
-            log = await self._bus.output_log(self._view.log)
+            log = await self._bus.output_log(self._view.log, make=False)
             await self.output.while_held(OutputSource(log, self._is_kept))
             return
         merged = FleetLog(self._bus, self._view, self._context.clock, entry_rows=ENTRY_ROWS)

@@ -35,7 +35,7 @@ class TableDatabase(Protocol):
         where it is expected, under the epoch of `take_over`."""
 
     async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
-        """Tries each row alone, and keeps none."""
+        """Tries row after row, and keeps none."""
 
 
 class TableSink:
@@ -85,8 +85,8 @@ class TableSink:
         """The connections are shared and stay."""
 
     async def _refused(self, batch: Batch) -> Sequence[RefusedRow]:
-        """Rows for which the batch cannot go in; none: it has. Where each goes in alone, what was
-        in the way may have passed: the batch is tried once more."""
+        """Rows for which the batch cannot go in; none: it has. Where they go in one by one, what
+        was in the way may have passed: the batch is tried once more."""
         error = await self._tried(batch)
         if error is None:
             return []

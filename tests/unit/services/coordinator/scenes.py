@@ -7,7 +7,7 @@ from typing import Any
 
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
-from lockstep.control import Command, CommandAnswer, Heartbeat
+from lockstep.control import Command, CommandAnswer, GroupStatus, Heartbeat
 from lockstep.frame.offload import InlineOffload
 from lockstep.plan import Plans
 from lockstep.settings import load_settings
@@ -20,6 +20,7 @@ from lockstep_services.coordinator.desired import Deployed, DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
+from lockstep_services.coordinator.obstacles import Obstacles
 from lockstep_services.coordinator.pasts import Pasts
 from lockstep_services.coordinator.sinks import Sinks
 from lockstep_services.coordinator.surveying import Survey
@@ -43,13 +44,18 @@ class Scene:
         self.store, self.bus = MemoryStore(self.shelf), MemoryBus(MemoryCarrier(clock))
         self.settings = load_settings({}).coordinator
         self.beats = [Heartbeat(name, "processor", "", 0, 1_000) for name in ("n1", "n2")]
-        watch: Any = SimpleNamespace(alive=self.alive, groups=lambda _app: [])
+        watch: Any = SimpleNamespace(alive=self.alive, groups=self.groups)
         self.epoch = Epoch()
         self.epoch.begin(clock.now_ms())
         offload, plans = InlineOffload(), Plans()
         self.logs = AppLogs(self.store, self.bus, clock, log, lambda _app: False)
         self.pasts = Pasts(None, offload, self.bus, self.store.revisions, watch)
-        self.layouts = Layouts(self.bus, offload, plans, clock, log)
+        obstacles = Obstacles(
+            self.bus, watch, self.store, min_processors=self.settings.min_processors
+        )
+        self.layouts = Layouts(
+            self.bus, offload, plans, obstacles, self.store.revisions, clock, log
+        )
         self.desired = DesiredState(
             self.store, self.bus, clock, self.settings, self.epoch, log, offload, plans,
             self.logs, self.layouts, self.pasts, Sinks(offload, plans, watch),
@@ -71,6 +77,11 @@ class Scene:
     def alive(self, service: str) -> list[Heartbeat]:
         """The heartbeats of a service."""
         return [one for one in self.beats if one.service == service]
+
+    def groups(self, app: str) -> list[tuple[Heartbeat, GroupStatus]]:
+        """What processors say about an app."""
+        processors = self.alive("processor")
+        return [(beat, one) for beat in processors for one in beat.groups if one.app == app]
 
     async def deploy(self, app: str, parallel: int | None = None, text: str = CUT) -> Deployed:
         """As somebody asks for it."""

@@ -1,4 +1,5 @@
-"""What purged apps have left behind: found in one question for all apps, and nobody else's goes."""
+"""What purged apps have left behind: found in one question for all apps, and nobody else's goes.
+What was lost is told, and not made anew."""
 
 from __future__ import annotations
 
@@ -7,15 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-from lockstep.bus import LogName
+from lockstep.bus import LogGoneError, LogName
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
-from lockstep.events import Life
+from lockstep.events import Life, TickRecord
 from lockstep.events.since import with_since
 from lockstep.store import Deployment, Origin, Revision, Written, cursor_name, owner_of
 from lockstep.store.memory import MemoryStore
 from lockstep.telemetry import get_logger
+from lockstep_services.coordinator import app_logs
 from lockstep_services.coordinator.app_logs import AppLogs
 
 BEFORE_MS, NOW_MS = 1_000, 2_000
@@ -106,6 +109,76 @@ async def test_an_app_whose_name_goes_on_with_a_slash_keeps_its_own(only: str | 
     await scene.deployed("a/b", BEFORE_MS)
     await scene.logs.sweep(only)
     assert set(await scene.there()) == _all_of("a", NOW_MS) | _all_of("a/b", BEFORE_MS)
+
+
+async def told_of(scene: Scene) -> list[tuple[str, str]]:
+    """Of which apps something is told as lost, and the group whose output log it is."""
+    with capture_logs() as told:
+        await scene.logs.tell_lost()
+    return [(line["app"], line.get("group", "input")) for line in told]
+
+
+async def test_which_logs_were_lost_is_told() -> None:
+    """Of what is deployed, in the logs in which it goes on. What has not begun has no output log to
+    lose."""
+    scene = Scene()
+    for app in ("whole", "input", "output", "young"):
+        await scene.deployed(app, NOW_MS)
+        await scene.left(app, BEFORE_MS)
+        await scene.bus.output_log(LogName(app, since_ms=NOW_MS))
+    await scene.left("unknown", NOW_MS)
+    assert await told_of(scene) == []
+    for app in ("input", "output", "young"):
+        await scene.bus.remove_logs(LogName(app, since_ms=NOW_MS))
+    await scene.store.revisions.delete([f"young.{NOW_MS}"])
+    await scene.bus.output_log(LogName("input", since_ms=NOW_MS))
+    for app in ("output", "young"):
+        await scene.bus.input_log(LogName(app, since_ms=NOW_MS))
+    assert await told_of(scene) == [("input", "input"), ("output", "main")]
+    with pytest.raises(LogGoneError):
+        await scene.bus.output_log(LogName("output", since_ms=NOW_MS), make=False)
+
+
+async def test_of_a_fleet_the_logs_of_the_present_layout_are_looked_at() -> None:
+    """Those of a former one go, and its last revisions stay."""
+    scene = Scene()
+    life, origin = Life(NOW_MS, 1), Origin(0, NOW_MS)
+    deployment = Deployment("a", "", "v", life, 1, NOW_MS, origin=origin, parallel=2, layout=3)
+    assert await scene.store.deployments.put(deployment, epoch=1) == Written()
+    await scene.bus.input_log(LogName("a", since_ms=NOW_MS))
+    for group, partition in (("main", 0), ("main~2", 0), ("main~3!end", 0), ("main~3", 1)):
+        name = with_since(group, NOW_MS)
+        one = Revision(group, "a", name, partition, "v", 1, NOW_MS, 3, True, 1)
+        await scene.store.revisions.save(one, b"abc")
+    assert await told_of(scene) == [("a", "main~3")]
+
+
+async def test_output_logs_are_asked_for_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In turn: each of a thousand apps would cost a request each minute."""
+    monkeypatch.setattr(app_logs, "OUTPUTS_AT_ONCE", 2)
+    scene = Scene()
+    apps = ["a", "b", "c", "d", "e"]
+    for app in apps:
+        await scene.deployed(app, NOW_MS)
+    told = [await told_of(scene) for _ in range(3)]
+    assert [len(some) for some in told] == [2, 2, 2]
+    assert {app for some in told for app, _ in some} == set(apps)
+
+
+async def test_an_app_goes_on_in_no_output_log_that_is_new() -> None:
+    """Its input log holds something, so its output log was lost while it was undeployed. One that
+    was cut short before it was made is made."""
+    scene = Scene()
+    await scene.bus.input_log(LogName("a", since_ms=NOW_MS))
+    await scene.logs.found_by("a", None, NOW_MS)
+    await scene.bus.output_log(LogName("a", since_ms=NOW_MS), make=False)
+    await scene.bus.remove_logs(LogName("a", since_ms=NOW_MS))
+    log = await scene.bus.input_log(LogName("a", since_ms=NOW_MS))
+    await log.append(TickRecord(1))
+    with pytest.raises(LogGoneError):
+        await scene.logs.found_by("a", None, NOW_MS)
+    with pytest.raises(LogGoneError):
+        await scene.bus.output_log(LogName("a", since_ms=NOW_MS), make=False)
 
 
 def test_the_longest_name_owns_a_cursor() -> None:

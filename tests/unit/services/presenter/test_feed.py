@@ -32,6 +32,14 @@ async def test_topics_carry_what_comes_once_the_app_is_followed_and_nothing_olde
         assert models.streams["One"].total == 3
 
 
+async def test_who_follows_an_app_does_not_make_its_log() -> None:
+    """One that is missing was lost: what a new one holds is nothing that pages may show."""
+    async with running() as world:
+        await world.feed.find("A")
+        await world.clock.advance_ms(2_000)
+        assert list(await world.bus.logs("A")) == []
+
+
 async def test_an_app_is_found_before_the_catalogue_has_looked() -> None:
     """Whoever deploys it may ask for it at once; what is not deployed is not there."""
     async with running() as world:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from lockstep.bus import LogName, OutputTail
+from lockstep.bus import LogGoneError, LogName, OutputTail
 from lockstep.clock import VirtualClock
 from lockstep.control import AppView, UnitView, view_of
 from lockstep.control.endings import end_key
@@ -94,6 +94,10 @@ class Place:
             engines=Engines(plans, self.executors.make, 10),
         )
 
+    def opens_outputs(self, output_log: Any) -> None:
+        """So the bus opens output logs."""
+        self._around.world.bus.output_log = output_log
+
     async def begin(self, offload: Offload | None = None, view: AppView | None = None) -> Replica:
         """A replica at its beginning; by default of an app in one unit."""
         deployment = Deployment("A", TEXT, "v", LIFE, 1, 1, origin=Origin(0, 7))
@@ -159,6 +163,41 @@ async def test_a_revision_that_does_not_fit_keeps_nothing() -> None:
     with pytest.raises(NoBeginningError):
         await place.begin()
     assert (len(place.executors.made), place.executors.left) == (3, 0)
+
+
+class Missing:
+    """A bus whose output log is not there until somebody makes it."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    async def output_log(self, name: LogName, *, make: bool = True) -> Any:
+        """Empty, once it is made."""
+        if not make and not self.made:
+            raise LogGoneError(name.app)
+        self.made += make
+
+        async def tail() -> OutputTail:
+            return OutputTail(0, 0, None)
+
+        return SimpleNamespace(tail=tail)
+
+
+async def test_only_a_unit_that_nobody_has_begun_makes_its_output_log() -> None:
+    """Of a state that was stored rows may have been published: they would stand a second time in a
+    new log. So they may where the input log has forgotten something."""
+    place, missing = Place(), Missing()
+    place.opens_outputs(missing.output_log)
+    replica = await place.begin()
+    assert (missing.made, replica.running.engine.position) == (1, 0)
+    await replica.running.engine.close()
+    for lost, first in ((Place(1), 1), (Place(), 2)):
+        missing = Missing()
+        lost.opens_outputs(missing.output_log)
+        lost.log.ends = (first, 5)
+        with pytest.raises(LogGoneError):
+            await lost.begin()
+        assert (missing.made, lost.executors.made) == (0, [])
 
 
 async def test_one_that_is_stopped_while_it_restores_keeps_nothing() -> None:

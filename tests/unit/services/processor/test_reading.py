@@ -149,8 +149,8 @@ async def test_an_output_log_is_read_together_too() -> None:
     opened: list[AsyncMock] = []
 
     class Outputs:
-        async def output_log(self, name: LogName) -> OutputLog:
-            log = await there.output_log(name)
+        async def output_log(self, name: LogName, *, make: bool) -> OutputLog:
+            log = await there.output_log(name, make=make)
             opened.append(AsyncMock(wraps=log.read))  # counts, and reads the real log
             log.read = opened[-1]  # type: ignore[method-assign]
             return log

@@ -30,7 +30,7 @@ from lockstep_services.publisher.pump import Pump
 from lockstep_services.publisher.sharing import SharedReads
 from lockstep_services.publisher.sinks.cursor import StoredCursorSink
 from lockstep_services.publisher.sinks.lanes import MessageLane
-from tests.fleets import Unit, fleet_view, row, single_view, units_of
+from tests.fleets import Unit, announce, fleet_view, row, single_view, units_of
 from tests.unit.services.publisher.parts import Cursors, Told
 
 SINK = "@sink(type='log', @map(type='json'))"
@@ -57,13 +57,14 @@ class World:
         definition = view.definition("One")
         assert isinstance(definition, ast.StreamDefinition)
         annotation, schema = definition.annotations[0], view.plan.schemas["One"]
-        binding = SinkBinding("A", schema, "One.0.log")
+        binding = SinkBinding("A", schema, "One.0.log", view.log.since_ms)
         (place,) = destinations(annotation)
         lane = MessageLane(binding, MessageWriter(schema, place), self.told)
         sink = StoredCursorSink(
             binding, self.cursors, build_distribution(schema, annotation), [lane]
         )
-        shared = SharedReads(partial(self.bus.output_log, view.log), self.clock)
+        opens = partial(self.bus.output_log, view.log, make=False)
+        shared = SharedReads(opens, self.clock)
         return Pump(
             sink, self.bus, self._keeper(), self.clock, SETTINGS.publisher, Metrics(),
             get_logger(), "node", shared if view.fleet is None else view,
@@ -91,6 +92,7 @@ class World:
         """The units of a layout go on behind a position."""
         self.units = units_of(self.bus, view)
         log = await self.bus.input_log(LogName("A"))
+        await self.bus.output_log(LogName("A"))
         for _ in range(self.end, 100):
             await log.append(TickRecord(1))
         self.end = 100
@@ -118,7 +120,7 @@ class World:
     @property
     def delivered(self) -> list[str]:
         """The identities of the messages, in order."""
-        return [(message.id or "").removeprefix("A/main/0/") for message in self.told.taken]
+        return [(message.id or "").rpartition("/")[2] for message in self.told.taken]
 
     async def held(self, name: LogName) -> int:
         """How many records a log holds."""
@@ -280,6 +282,7 @@ async def test_what_a_laggard_makes_anew_of_a_former_layout_goes_again() -> None
     await published(world, range(1, 21))
     laggards = [former[:1], former[1:], former, [replace(former[0], group="main~1")]]
     one = trimmer(world, world.three, [FLEET_CURSORS + 40], 5)
+    await announce(world.bus, world.three)
     await world.bus.output_log(laggards[3][0])
     await one.trim()
     assert {*former, *laggards[3]} <= set(await world.bus.logs("A"))
