@@ -146,3 +146,39 @@ async def test_a_row_that_does_not_fit_is_refused_alone(
     await sink.deliver(Batch(1, rows_of(1, keys=(1,))))
     assert await kept(admin) == [(1, 1)]
     await connections.close()
+
+
+BOOM = """CREATE OR REPLACE FUNCTION boom() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'boom' USING errcode = '{}'; END $$;
+CREATE OR REPLACE TRIGGER boom BEFORE INSERT ON known FOR EACH ROW EXECUTE FUNCTION boom()"""
+
+
+@pytest.mark.parametrize("code", ["58030", "XX001", "XX002", "42501"])
+async def test_what_the_servers_operator_has_to_mend_refuses_no_row(
+    server: PostgresServer, admin: asyncpg.Connection, code: str
+) -> None:
+    """An I/O error, a broken index, a right that was taken away: rows wait."""
+    connections = connections_of(server)
+    sink = sink_of(connections)
+    await sink.open()
+    await admin.execute(BOOM.format(code))
+    with pytest.raises(UnavailableError, match="boom"):
+        await sink.deliver(Batch(1, rows_of(1)))
+    await admin.execute("DROP TRIGGER boom ON known")
+    await sink.deliver(Batch(1, rows_of(1)))
+    assert await kept(admin) == [(1, 1), (2, 1), (3, 1)]
+    await connections.close()
+
+
+async def test_a_policy_refuses_single_rows(
+    server: PostgresServer, admin: asyncpg.Connection
+) -> None:
+    """In the words of a right that is missing, though other rows go in."""
+    connections = connections_of(server)
+    sink = sink_of(connections)
+    await sink.open()
+    await admin.execute(BOOM.format("42501"))
+    await admin.execute("ALTER TABLE known ENABLE ROW LEVEL SECURITY")
+    with pytest.raises(RowsRefusedError, match="refused"):
+        await sink.deliver(Batch(1, rows_of(1)))
+    await connections.close()

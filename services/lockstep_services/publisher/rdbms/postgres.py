@@ -12,17 +12,28 @@ import asyncpg
 
 from lockstep.databases.postgres.connections import Connections
 from lockstep.databases.postgres.errors import PASSING
-from lockstep.events import FencedError, OutputRow
+from lockstep.events import FencedError, OutputRow, UnavailableError
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 from lockstep_services.publisher.rdbms.changes import statements
-from lockstep_services.publisher.rdbms.sql import CREATE_CURSORS, MOVE, TAKE_OVER, TableSql
+from lockstep_services.publisher.rdbms.sql import (
+    CREATE_CURSORS,
+    HAS_POLICIES,
+    MOVE,
+    TAKE_OVER,
+    TableSql,
+)
 from lockstep_services.publisher.rdbms.table_sink import Errors
 
 
 class PostgresTable:
     """See `TableDatabase`. Without a `key` every row is inserted."""
 
-    away: Errors = PASSING
+    away: Errors = (
+        *PASSING,
+        asyncpg.PostgresSystemError,  # an I/O error below the server
+        asyncpg.DataCorruptedError,
+        asyncpg.IndexCorruptedError,
+    )
     unfit: Errors = (asyncpg.PostgresError, asyncpg.DataError, OverflowError, ValueError, TypeError)
 
     def __init__(
@@ -56,8 +67,10 @@ class PostgresTable:
             await self._write(connection, rows)
 
     async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
-        """In a transaction that is rolled back."""
+        """In a transaction that is rolled back. UnavailableError where the server lets us write no
+        row at all: its operator can mend that, and rows wait."""
         refused = []
+        without_right = 0
         pool = await self._connections.pool()
         async with pool.acquire() as connection:
             probe = connection.transaction()
@@ -70,7 +83,17 @@ class PostgresTable:
                     raise
                 except self.unfit as error:
                     refused.append(RefusedRow(row, str(error)))
+                    without_right += isinstance(error, asyncpg.InsufficientPrivilegeError)
             await probe.rollback()
+            # A policy of the table may well refuse single rows in the same words.
+            if without_right == len(rows) and not await connection.fetchval(
+                HAS_POLICIES, self._sql.name
+            ):
+                raise UnavailableError(
+                    f"the database lets this sink write nothing: {refused[0].reason}",
+                    where=self._binding.key,
+                    hint="grant INSERT, UPDATE and DELETE on the table to the sink's user",
+                )
         return refused
 
     async def _write(self, connection: asyncpg.Connection, rows: Sequence[OutputRow]) -> None:
