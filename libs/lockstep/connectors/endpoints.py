@@ -54,11 +54,26 @@ def address_of(name: str, url: str, ports: Mapping[str, int]) -> tuple[str, int]
 def known_address_of(name: str, url: str, ports: Mapping[str, int]) -> tuple[str, int]:
     """The same of an address that is whole: ValueError, too, where its host can be no name."""
     host, port = address_of(name, url, ports)
+    if not is_name(host):
+        raise ValueError(f"{name!r} is no address: its host can be no name")
+    return host, port
+
+
+def is_name(host: str) -> bool:
+    """Whether the network may have a host of that name: no part of it is empty."""
+    if not host:
+        return False
     try:
         host.encode("idna")
     except UnicodeError:
-        raise ValueError(f"{name!r} is no address: its host can be no name") from None
-    return host, port
+        return False
+    return True
+
+
+def check_host(name: str, host: str) -> None:
+    """SignatureError where the option `name` is no host; a secret is not known."""
+    if is_known(host) and not is_name(host):
+        raise SignatureError(f"{name!r} is {host[:200]!r}", f"{name}='mail.example.com'")
 
 
 def check_address(name: str, url: str, ports: Mapping[str, int], example: str) -> None:
@@ -68,7 +83,7 @@ def check_address(name: str, url: str, ports: Mapping[str, int], example: str) -
     try:
         known_address_of(name, url, ports)
     except ValueError:
-        raise SignatureError(f"{name!r} is {url[:200]!r}", example) from None
+        raise SignatureError(f"{name!r} is {url[:200]!r}, which is no address", example) from None
 
 
 def check_port(name: str, port: str) -> None:
@@ -80,12 +95,12 @@ def check_port(name: str, port: str) -> None:
 @contextmanager
 def opening(where: str) -> Iterator[None]:
     """While a sink connects: what a client says of an address or a password then is no row's fault.
-    OSError in place of ValueError, so that rows wait and are not put aside."""
+    OSError in place of these, so that rows wait and are not put aside."""
     try:
         yield
     except OSError:
         raise
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:  # the latter of a port
         raise OSError(f"{where}: {error}") from error
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from lockstep.connectors.email.sink import EmailSink
 from lockstep.connectors.endpoints import address_of
+from lockstep.connectors.hl7.mllp import Hl7Sink
 from lockstep.connectors.jms import stomp
 from lockstep.connectors.jms.stomp import JmsSink
 from lockstep.connectors.mqtt.sink import MqttSink
@@ -89,6 +90,10 @@ def test_an_address_that_is_none_is_refused_at_deploy(
         ("websocket", "url", "ws://h:99999/x", {}),
         ("websocket", "url", "ws://a..b/x", {}),
         ("hl7", "uri", "h:99999", {"hl7.encoding": "ER7"}),
+        ("hl7", "uri", "local..host:4000", {"hl7.encoding": "ER7"}),
+        ("syslog", "url", "tcp://local..host:514", {}),
+        ("email", "port", "99999", MAIL),
+        ("email", "host", "local..host", MAIL),
         ("snmp", "agent.port", "99999", {"host": "h", "version": "v1"}),
     ],
 )
@@ -153,6 +158,7 @@ def test_a_password_in_an_address_is_not_repeated() -> None:
         (lambda: WebSocketSink({"url": "ws://a..b/c"}), "url"),
         (lambda: SyslogSink({"url": "tcp://a..b"}), "a..b"),
         (lambda: SyslogSink({"url": "udp://a..b"}), "a..b"),
+        (lambda: Hl7Sink({"uri": "127.0.0.1:99999", "hl7.encoding": "er7"}), "reached"),
         (lambda: EmailSink({**MAIL, "host": "smtp..example.com"}), "no mail server"),
         (lambda: HttpSink({"publisher.url": "http://a..b/x"}), "publisher.url"),
         (lambda: HttpSink({"publisher.url": "http://h:8O80/x"}), "publisher.url"),
@@ -177,8 +183,9 @@ async def test_what_a_client_says_on_opening_alone_is_tried_again(
 ) -> None:
     """It is no row's fault: neither ValueError nor a refusal, which would bury all rows."""
     sink = make()
+    payload = b"MSH|^~\\&|A|B|C|D|20200101||ADT^A01|1|P|2.3\r" if says == "reached" else None
     with pytest.raises((OSError, UnavailableError), match=says):
-        await sink.send(message(1))
+        await sink.send(message(1, payload=payload))
     await sink.close()
 
 

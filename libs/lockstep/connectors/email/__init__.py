@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockstep.connectors.email.mails import quoted, search_of
+from lockstep.connectors.endpoints import check_host, check_port
 from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -28,7 +29,14 @@ _ACTIONS = ("SEEN", "FLAGGED", "ANSWERED", "DELETE", "MOVE")
 _FOLDERS = ("folder", "folder.to.move")
 
 
+def _server(arguments: Sequence[Argument]) -> None:
+    given = options_given(arguments)
+    check_host("host", given.get("host", "localhost"))
+    check_port("port", given.get("port", "25"))
+
+
 def _fetched(arguments: Sequence[Argument]) -> None:
+    _server(arguments)
     given = options_given(arguments)
     try:
         search_of(given.get("search.term", ""))
@@ -107,7 +115,8 @@ EXTENSIONS = (
                     dynamic("cc"),
                     dynamic("bcc"),
                     *without_meaning("connection.pool.size", INT),
-                )
+                ),
+                check=_server,
             ),
         ),
         doc="A mail per message; its Message-ID is the output's identity.",

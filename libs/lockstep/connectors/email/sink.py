@@ -16,7 +16,7 @@ from email.utils import formatdate, getaddresses
 from typing import Final
 from urllib.parse import quote
 
-from lockstep.connectors.endpoints import opening
+from lockstep.connectors.endpoints import PORT_MAX, opening
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
@@ -35,6 +35,8 @@ class EmailSink(Sink):
         self._options = options
         self._host = options.get("host", "smtp.gmail.com")
         self._port = int(options.get("port", 465))
+        if not 0 < self._port <= PORT_MAX:
+            raise ValueError("'port' is no port")  # sockets would take another one in silence
         self._ssl = options.get("ssl.enable", "true").lower() == "true"
         self._logs_in = options.get("auth", "true").lower() == "true"
         self._server: smtplib.SMTP | None = None

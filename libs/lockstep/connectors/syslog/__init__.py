@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
+from lockstep.connectors.endpoints import is_name
 from lockstep.connectors.syslog.framing import Framing
 from lockstep.connectors.syslog.messages import (
     FACILITIES,
@@ -76,7 +77,7 @@ def _url(arguments: Sequence[Argument]) -> None:
     hint = "url='tls://host:6514', 'tcp://host:514' or 'udp://host:514'"
     try:
         url = urlsplit(given["url"])
-        fits = url.scheme in TRANSPORTS and url.hostname and url.port != 0
+        fits = url.scheme in TRANSPORTS and is_name(url.hostname or "") and url.port != 0
     except ValueError:
         fits = False
     if not fits:

@@ -46,7 +46,7 @@ class _Connection:
                     url, protocols=self._protocols, headers=self._headers, heartbeat=PING_S,
                     max_msg_size=MAX_MESSAGE_BYTES,
                 )  # fmt: skip
-            except aiohttp.InvalidURL:
+            except ValueError:  # aiohttp.InvalidURL is one, too
                 await self.close()
                 raise
             except aiohttp.ClientError as error:
