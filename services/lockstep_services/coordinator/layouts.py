@@ -93,7 +93,8 @@ class Layouts:
         self, before: Deployment, wanted: Deployment, *, is_there: bool = True
     ) -> Deployment:
         """What is wanted, in a layout of its own behind that of before. Problem 503 while that has
-        not begun, 409 where it does not by itself, or cannot be read, or would not end."""
+        not begun, 409 where it does not by itself, or cannot be read, or would not end.
+        LogGoneError where an output log was lost."""
         former = await self._to_go_on_from(before, is_there=is_there)
         return replace(wanted, layout=wanted.life.number, former=former, rules=RULES)
 
@@ -188,20 +189,26 @@ class Layouts:
         if not deployment.layout:
             return ()
         view = await self.view(deployment)
-        return () if not view.former or await self.has_begun(view) else view.former
+        try:
+            return () if not view.former or await self.has_begun(view) else view.former
+        except LogGoneError:
+            return ()
 
     async def has_begun(self, view: AppView) -> bool:
-        """All units of the present layout have claimed their logs. UnavailableError."""
+        """All units of the present layout have claimed their logs. UnavailableError; LogGoneError
+        where all have, and a log was lost since."""
+        lost: LogGoneError | None = None
         for unit in view.units:
             if unit.log in self._begun:
                 continue
             try:
-                tail = await (await self._bus.output_log(unit.log, make=False)).tail()
-            except LogGoneError:
-                return False
-            if tail.generation is None:
-                return False
-            self._begun.add(unit.log)
+                if not await _has_claimed(self._bus, self._revisions, unit.log):
+                    return False
+                self._begun.add(unit.log)
+            except LogGoneError as error:
+                lost = error
+        if lost is not None:
+            raise lost
         return True
 
     async def announce(self, deployment: Deployment) -> None:
@@ -226,6 +233,18 @@ class Layouts:
                 position=appended.position, units=[unit_key(one.log) for one in view.units],
             )  # fmt: skip
         self._announced.add(name)
+
+
+async def _has_claimed(bus: Bus, revisions: Revisions, name: LogName) -> bool:
+    """A unit has begun: its output log says so. Where there is no log, but a verified revision of
+    the unit, it has begun and its log was lost: LogGoneError. UnavailableError."""
+    try:
+        tail = await (await bus.output_log(name, make=False)).tail()
+    except LogGoneError:
+        if any(one.verified for one in await revisions.list(*name.key)):
+            raise
+        return False
+    return tail.generation is not None
 
 
 async def make_unless_lost(bus: Bus, revisions: Revisions, name: LogName) -> None:

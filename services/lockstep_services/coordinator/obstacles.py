@@ -5,7 +5,7 @@ heartbeats tell, while the app still runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from http import HTTPStatus
 
 from lockstep.bus import Bus, LogName
@@ -41,6 +41,9 @@ class Obstacles:
         self._watch = watch
         self._store = store
         self._min_processors = min_processors
+        self.knows_silence = False
+        """Heartbeats were listened to for long enough: who was not heard does not live. The
+        leading coordinator's round says so."""
 
     async def refuse(self, before: Deployment) -> None:
         """Problem 409 where an app that runs would end, or a part of it, and not go on."""
@@ -61,7 +64,10 @@ class Obstacles:
 
     async def _refuse_without_room(self, app: str) -> None:
         drained = await self._store.deployments.drained()
-        living = [beat.node for beat in self._watch.alive("processor") if not beat.draining]
+        heard = self._watch.alive("processor")
+        living = [beat.node for beat in heard if not beat.draining]
+        if not self.knows_silence:
+            living += await self._believed({beat.node for beat in heard})
         there = sum(node not in drained for node in living)
         if there >= self._min_processors:
             return
@@ -74,6 +80,11 @@ class Obstacles:
             f" coordinator.min_processors = {self._min_processors} can take replicas",
             hint="".join(["start another processor", *undo[:1]]),
         )
+
+    async def _believed(self, heard: Collection[str]) -> list[str]:
+        """Processors that were not heard yet, and carry something as far as anybody knows."""
+        placed = (await self._store.deployments.placements()).values()
+        return sorted({node for nodes in placed for node in nodes if node not in heard})
 
     async def is_restoring(self, before: Deployment) -> bool:
         """An app of one unit has not gone back yet to the state that somebody wants, as its output

@@ -90,6 +90,7 @@ class Watchman:
 
     async def round(self, knows_silence: bool) -> None:
         """Decides and writes what has to change."""
+        self._desired.layouts.obstacles.knows_silence = knows_silence
         deployments = await self._desired.list()
         await self._survey.announce(deployments)
         groups = [group for beat in self._survey.beats for group in beat.groups]

@@ -12,9 +12,11 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from lockstep.clock import SystemClock
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
 from lockstep.events import UnavailableError
+from lockstep.leader.redis.moving import Moving
 
 SCANNED_AT_ONCE: Final = 1_000
 """Keys that the server looks through before it answers others again."""
@@ -51,6 +53,7 @@ class RedisConnections:
     def __init__(self, datasource: Datasource) -> None:
         self._datasource = datasource
         self._client: Any = None
+        self._moving: Moving | None = None
 
     async def call(self, script: str, key: str, *arguments: str | bytes | int) -> Any:
         """A script over one key. RedisAwayError, RedisRefusedError."""
@@ -88,24 +91,33 @@ class RedisConnections:
         if client is not None:
             await client.aclose()
 
-    async def _done(self, do: Callable[[Any], Awaitable[Any]]) -> Any:
-        if self._client is None:
-            seconds = self._datasource.statement_timeout_ms / 1000
+    def _opened(self) -> tuple[Any, Moving]:
+        """The client, and what leaves its connections after a fail-over."""
+        if self._client is None or self._moving is None:
+            place = self._datasource
+            seconds = place.statement_timeout_ms / 1000
             self._client = Redis(
-                host=self._datasource.host,
-                port=self._datasource.port,
-                password=self._datasource.password or None,
+                host=place.host,
+                port=place.port,
+                password=place.password or None,
                 socket_timeout=seconds,
                 socket_connect_timeout=seconds,
                 retry=Retry(NoBackoff(), 0),  # a step that may have been made is asked about first
             )
+            pool, shown = self._client.connection_pool, f"{place.host}:{place.port}"
+            self._moving = Moving(pool, SystemClock(), shown)
+        return self._client, self._moving
+
+    async def _done(self, do: Callable[[Any], Awaitable[Any]]) -> Any:
+        client, moving = self._opened()
         try:
-            return await do(self._client)
+            return await do(client)
         except exceptions.AuthenticationError as error:
             raise RedisRefusedError(str(error)) from error
         except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
             raise RedisAwayError(str(error) or "no answer in time") from error
         except exceptions.RedisError as error:
+            await moving.heed(error)
             if any(word in str(error) for word in _PASSING):
                 raise RedisAwayError(str(error)) from error
             raise RedisRefusedError(str(error)) from error

@@ -7,7 +7,7 @@ import contextlib
 from typing import Final
 
 from redis.asyncio import ConnectionPool
-from redis.exceptions import MasterDownError, ReadOnlyError, RedisError, ResponseError
+from redis.exceptions import MasterDownError, ReadOnlyError, RedisError
 
 from lockstep.clock import Clock
 from lockstep.telemetry import get_logger
@@ -29,7 +29,7 @@ class Moving:
         self._moved_ms: int | None = None
         self._told_ms: int | None = None
 
-    async def heed(self, error: ResponseError) -> None:
+    async def heed(self, error: RedisError) -> None:
         """Closes all connections, those in use as well, if a replica says that. Who is asked next
         is whoever is there now."""
         now_ms = self._clock.monotonic_ms()
@@ -39,14 +39,14 @@ class Moving:
         if _is_due(self._told_ms, now_ms, TELL_EVERY_MS):
             self._told_ms = now_ms
             self._log.warning(
-                "the lease server takes no writes: connecting anew", where=self._shown,
+                "the Redis server takes no writes: connecting anew", where=self._shown,
                 error=str(error),
             )  # fmt: skip
         with contextlib.suppress(RedisError, OSError, TimeoutError):
             await self._pool.disconnect(inuse_connections=True)
 
 
-def _is_of_replica(error: ResponseError) -> bool:
+def _is_of_replica(error: RedisError) -> bool:
     """Older servers tell only within the text what stopped a script."""
     return isinstance(error, ReadOnlyError | MasterDownError) or _READ_ONLY in str(error)
 

@@ -136,6 +136,32 @@ async def test_an_app_that_runs_does_not_end_where_nobody_could_go_on() -> None:
     assert (await scene.deploy("A", 3)).deployment.layout == 2
 
 
+async def test_who_has_just_begun_to_listen_believes_that_the_others_live() -> None:
+    """A coordinator that takes over has heard one of two: the other one counts as long as it
+    carries something, unless it is drained or has said that it stops. Then silence counts."""
+    scene = Scene()
+    scene.layouts.obstacles._min_processors = 2
+    one = (await scene.deploy("A", 2)).deployment
+    number = scene.epoch.number
+    await scene.store.deployments.put_placement("A", ["n1", "n2"], epoch=number)
+    other = scene.beats.pop()
+    told(scene, one, FIRST, SECOND)
+    await scene.layouts.obstacles.refuse(one)
+    scene.beats.append(Heartbeat(other.node, "processor", "", 0, 1_000, draining=True))
+    await refused(scene.layouts.obstacles.refuse(one))
+    scene.beats.pop()
+    await scene.store.deployments.put_drained("n2", drained=True, epoch=number)
+    await refused(scene.layouts.obstacles.refuse(one))
+    await scene.store.deployments.put_drained("n2", drained=False, epoch=number)
+    await scene.watchman.round(knows_silence=False)
+    assert (await scene.deploy("A", 3)).deployment.layout == 2
+    one = await scene.desired.get("A")
+    await scene.watchman.round(knows_silence=True)
+    assert "1 of coordinator.min_processors = 2" in str(
+        await refused(scene.layouts.obstacles.refuse(one))
+    )
+
+
 async def test_an_app_that_was_undeployed_while_it_went_over_comes_back_as_it_was() -> None:
     """Nobody goes on with that while it is undeployed: it is not told to wait."""
     scene = Scene()

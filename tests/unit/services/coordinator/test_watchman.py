@@ -25,6 +25,7 @@ class Desired:
     def __init__(self) -> None:
         self.placed: dict[str, list[str]] = {"x": ["a"], "y": ["a"]}
         self.layouts = self
+        self.obstacles = SimpleNamespace()
 
     async def list(self) -> Any:
         """Their deployments."""
