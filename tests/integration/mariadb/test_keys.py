@@ -3,6 +3,8 @@ another key is changed."""
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -103,6 +105,57 @@ async def test_a_key_that_a_table_takes_for_another_is_refused(
     assert said == []
     await sink.deliver(Batch(3, rows_of((other, "5"))))
     assert {(first, "1"), (other, "5")} <= set(await kept(connections))
+
+
+async def advised(connections: MysqlConnections, column: str) -> tuple[str | None, str]:
+    """The statement that a table with this key is told, and what the column has to be."""
+    await run(connections, f"CREATE OR REPLACE TABLE t (k {column}, v text, PRIMARY KEY (k))")
+    with capture_logs() as said:
+        await sink_of(connections, "k").open()
+    return said[0]["statement"], said[0]["wanted"]
+
+
+async def test_what_mends_a_column_keeps_all_else_of_it(connections: MysqlConnections) -> None:
+    """What is in front of the rest is its type, and its collation."""
+    rests = [r"NOT NULL DEFAULT 'it''s \\ \n `1`, 50%' COMMENT 'a ''region'' \\, (new)'"]
+    rests += ["NOT NULL DEFAULT 'uuid()'", "NOT NULL DEFAULT '' COMMENT 'k'", "NOT NULL"]
+    exact = "`k` varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+    for kind, rest in itertools.product(("varchar", "char"), rests):
+        column = f"{kind}(40) CHARACTER SET latin1 {rest}"
+        statement, wanted = await advised(connections, column)
+        assert wanted == "`k` varchar(40) COLLATE utf8mb4_nopad_bin"
+        assert statement is not None
+        before = (await run(connections, "SHOW CREATE TABLE t"))[0][1]
+        await run(connections, statement)
+        after = (await run(connections, "SHOW CREATE TABLE t"))[0][1]
+        assert f" {rest},\n" in before
+        assert after == re.sub("`k` .*? NOT", f"{exact} NOT", before, count=1)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["DEFAULT uuid()", "DEFAULT (1 + 1)", "CHECK (k <> 'a')", "INVISIBLE DEFAULT 'a'"],
+)
+async def test_a_column_with_more_is_told_only_its_collation(
+    connections: MysqlConnections, rest: str
+) -> None:
+    """As it is not known here what a statement would take from it."""
+    statement, wanted = await advised(connections, f"varchar(40) NOT NULL {rest}")
+    assert (statement, wanted) == (None, "`k` varchar(40) COLLATE utf8mb4_nopad_bin")
+    sink = sink_of(connections, "k")
+    await sink.open()
+    reasons = await refused_by(sink, Batch(1, rows_of(("b", "1"), ("B", "2"))))
+    assert f"it has to be {wanted}" in reasons["B"]
+
+
+async def test_a_generated_column_is_told_only_its_collation(
+    connections: MysqlConnections,
+) -> None:
+    """Its rule stays its owner's."""
+    await run(connections, "CREATE TABLE t (v text, k varchar(9) AS (left(v, 9)) STORED UNIQUE)")
+    with capture_logs() as said:
+        await sink_of(connections, "k").open()
+    assert said[0]["statement"] is None
 
 
 async def test_a_row_without_key_goes_by_its_exact_texts(connections: MysqlConnections) -> None:

@@ -1,4 +1,5 @@
-"""Timestamps of a MariaDB whose machine is in a zone where clocks go back: told in UTC by all."""
+"""Timestamps of a MariaDB whose machine is in a zone where clocks go back: told in UTC to all
+that read. What is written there is written in the server's zone."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ from lockstep.databases.mysql.connections import parameters_of
 from lockstep.databases.polling import place_of
 from lockstep.events import Attribute, AttributeType, OutputId, OutputRow, StreamSchema
 from lockstep_services.publisher.contract import Batch, SinkBinding
+from lockstep_services.publisher.mysql.statements import MysqlStatements
 from lockstep_services.publisher.mysql.table import MysqlConnections, MysqlTable
 from lockstep_services.publisher.rdbms.table_sink import TableSink
 from tests.mariadb.server import LOGGED, start_mariadb
@@ -97,6 +99,13 @@ async def berlin(tmp_path: Path) -> AsyncIterator[Place]:
         yield place
 
 
+@pytest.fixture(params=[BERLIN, NEW_YORK])
+async def anywhere(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Place]:
+    """In front of UTC and behind it."""
+    async for place in place_in(tmp_path, request.param):
+        yield place
+
+
 @pytest.fixture
 async def new_york(tmp_path: Path) -> AsyncIterator[Place]:
     """Five hours behind UTC, four in summer."""
@@ -107,6 +116,13 @@ async def new_york(tmp_path: Path) -> AsyncIterator[Place]:
 def row(number: int, minute: str) -> str:
     """An INSERT of that night."""
     return f"INSERT INTO t VALUES ({number}, '2026-10-25 {minute}:00')"
+
+
+def sink_of(connections: MysqlConnections, *attributes: Attribute) -> TableSink:
+    """To the table, by its id."""
+    schema = StreamSchema("T", (Attribute("id", AttributeType.INT), *attributes))
+    binding = SinkBinding("Shop", schema, "T.0.rdbms")
+    return TableSink(binding, MysqlTable(binding, "t", ("id",), connections))
 
 
 def by_older(text: str) -> Remembered:
@@ -123,17 +139,36 @@ async def test_polling_passes_over_no_row_when_clocks_go_back(berlin: Place) -> 
         assert await berlin.polled(memory) == [number]
 
 
-async def test_a_lookup_a_copy_and_a_sink_mean_the_same_time(berlin: Place) -> None:
-    """A text that one of them gives and another takes is one moment."""
-    told = "2026-07-01 12:00:00"
-    connections = MysqlConnections(berlin.datasource)
-    schema = StreamSchema(
-        "T", (Attribute("id", AttributeType.INT), Attribute("seen", AttributeType.STRING))
-    )
-    binding = SinkBinding("Shop", schema, "T.0.rdbms")
-    sink = TableSink(binding, MysqlTable(binding, "t", ("id",), connections))
+async def test_what_a_server_fills_in_for_lockstep_is_its_own_time(anywhere: Place) -> None:
+    """So who polls a DATETIME finds what a sink, a statement and other programs write there."""
+    now = "datetime(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)"
+    await anywhere.run(f"ALTER TABLE t MODIFY seen {now}")
+    others = "SET time_zone = DEFAULT"
+    memory = Remembered()
+    assert await anywhere.polled(memory) == []
+    await anywhere.run(others, "INSERT INTO t (id) VALUES (1)")
+    assert await anywhere.polled(memory) == [1]
+    connections = MysqlConnections(anywhere.datasource)
+    sink = sink_of(connections)
     await sink.open()
-    await sink.deliver(Batch(1, [OutputRow(OutputId(1, 0), "T", 0, (1, told))]))
+    await sink.deliver(Batch(1, [OutputRow(OutputId(1, 0), "T", 0, (2,))]))
+    assert await anywhere.polled(memory) == [2]
+    statements = MysqlStatements("Shop.asks", connections)
+    await statements.take_over(forget=False)
+    assert await statements.change("c", ["INSERT INTO t VALUES (3, NOW(6))"], [], []) == 1
+    await connections.close()
+    assert await anywhere.polled(memory) == [3]
+    await anywhere.run(others, "INSERT INTO t (id) VALUES (4)")
+    assert await anywhere.polled(memory) == [4]
+
+
+async def test_a_lookup_and_a_copy_tell_the_same_time(berlin: Place) -> None:
+    """In UTC, of what a sink has written in the server's zone."""
+    given, told = "2026-07-01 14:00:00", "2026-07-01 12:00:00"
+    connections = MysqlConnections(berlin.datasource)
+    sink = sink_of(connections, Attribute("seen", AttributeType.STRING))
+    await sink.open()
+    await sink.deliver(Batch(1, [OutputRow(OutputId(1, 0), "T", 0, (1, given))]))
     await connections.close()
     moment = int(datetime(2026, 7, 1, 12, tzinfo=UTC).timestamp())
     assert await berlin.run("SELECT UNIX_TIMESTAMP(seen) FROM t") == [(moment,)]

@@ -36,6 +36,10 @@ class UnsettledStream:
         """As the server tells it."""
         return {"bytes": 0, "last_seq": len(self.messages)}
 
+    async def is_there(self, name: str) -> bool:
+        """The leader answers."""
+        return True
+
     async def message(self, name: str, request: Mapping[str, Any]) -> RawMessage | None:
         """The last one that the present leader shows."""
         return self.messages[-1] if self.messages else None
@@ -58,7 +62,7 @@ class UnsettledStream:
 
 
 def _log(stream: UnsettledStream) -> NatsOutputLog:
-    jetstream: Any = stream  # the four calls it makes
+    jetstream: Any = stream  # the five calls it makes
     return NatsOutputLog(jetstream, "out.a", "OUT", SystemRandomness(), Bells(jetstream))
 
 

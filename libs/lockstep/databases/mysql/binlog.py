@@ -37,7 +37,7 @@ from pymysqlreplication.row_event import (
 from lockstep.databases.contract import DatabaseError
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.listening import place_is_gone
-from lockstep.databases.mysql.connections import check_encrypted, parameters_of, passes
+from lockstep.databases.mysql.connections import UTC, check_encrypted, parameters_of, passes
 from lockstep.events import LockstepError, UnavailableError
 
 MAX_WAITING: Final = 1_024
@@ -153,7 +153,7 @@ class Pump(Generic[T]):
         self._ending = threading.Event()
         self._connections = 0
         self._reader = BinLogStreamReader(
-            {**parameters_of(datasource), "read_timeout": SILENCE_S},
+            {**parameters_of(datasource, UTC), "read_timeout": SILENCE_S},
             server_id,
             resume_stream=True,
             blocking=True,

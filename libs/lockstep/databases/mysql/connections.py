@@ -31,6 +31,9 @@ the right to write, its cluster."""
 _OPTION_PREVENTS: Final = 1290
 _READ_ONLY: Final = "read-only"
 """The option that a replica has until it is promoted; others prevent a statement for good."""
+UTC: Final = "time_zone='+00:00'"
+"""A setting of sessions that read: they are told each TIMESTAMP in UTC, whatever zone the server is
+in. In others an hour comes twice a year."""
 READS_ONLY: Final = 1792
 """A transaction that can only read was to change something."""
 
@@ -88,9 +91,10 @@ def quoted(name: str) -> str:
 
 @asynccontextmanager
 async def connected(datasource: Datasource) -> AsyncIterator[Any]:
-    """A connection that ends with the block, and with it what was begun; its errors as ours."""
+    """A connection to read with. It ends with the block, and with it what was begun; its errors as
+    ours."""
     with told(datasource):
-        connection = await aiomysql.connect(**parameters_of(datasource))
+        connection = await aiomysql.connect(**parameters_of(datasource, UTC))
         check_encrypted(connection, datasource)
         try:
             yield connection
@@ -99,9 +103,9 @@ async def connected(datasource: Datasource) -> AsyncIterator[Any]:
 
 
 def connected_blocking(datasource: Datasource, *, timeout_s: float) -> Any:
-    """A connection for a thread that may wait, whose cursors keep no rows: they come as they are
-    fetched. The driver's errors; see `told`."""
-    given = parameters_of(datasource)
+    """A connection to read with, for a thread that may wait, whose cursors keep no rows: they come
+    as they are fetched. The driver's errors; see `told`."""
+    given = parameters_of(datasource, UTC)
     connection = pymysql.connect(
         database=given.pop("db"), cursorclass=SSCursor, read_timeout=timeout_s, **given
     )
@@ -164,7 +168,7 @@ class MysqlQuestions:
                 # MariaDB passes over what is meant for MySQL 5.7 and newer, MySQL over /*M! */.
                 **parameters_of(
                     self._datasource,
-                    f", wait_timeout={IDLE_S}"
+                    f"{UTC}, wait_timeout={IDLE_S}"
                     f" /*M! , max_statement_time={limit_ms / 1000} */"
                     f" /*!50708 , max_execution_time={limit_ms} */",
                 ),
@@ -204,10 +208,9 @@ def passes(error: pymysql.MySQLError) -> bool:
 
 
 def parameters_of(datasource: Datasource, settings: str = "") -> dict[str, Any]:
-    """How the driver gets there. Each session tells and takes timestamps in UTC, whatever zone the
-    server is in: in others an hour comes twice a year. `settings`: more of a session's."""
+    """How the driver gets there. `settings`: of each session."""
     return {
-        "init_command": f"SET SESSION time_zone='+00:00'{settings}",
+        "init_command": f"SET SESSION {settings}" if settings else None,
         "host": datasource.host,
         "port": datasource.port,
         "user": datasource.username,

@@ -3,6 +3,7 @@ unique indexes. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +15,13 @@ EXACT_COLLATIONS: Final = ("utf8mb4_nopad_bin", "utf8mb4_0900_bin")
 """MariaDB's and MySQL's: they tell all texts apart, also those that differ in blanks at the end.
 Other binary ones do not."""
 _TEXTS: Final = (AttributeType.STRING, AttributeType.OBJECT)
+_LITERAL: Final = r"'(?:[^'\\]|''|\\.)*'"
+_REST: Final = re.compile(
+    r"(?: CHARACTER SET \w+)?(?: COLLATE \w+)?"
+    rf"((?: NOT NULL)?(?: DEFAULT (?:NULL|{_LITERAL}))?(?: COMMENT {_LITERAL})?),?"
+)
+"""What SHOW CREATE TABLE tells of a column behind its type, if that is all there is to it: a
+default that is an expression, for one, is more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +31,6 @@ class Column:
     name: str
     kind: str
     collation: str | None
-    is_nullable: bool
     is_counted: bool
 
     @property
@@ -39,11 +46,19 @@ class Column:
         is_exact = self.collation in EXACT_COLLATIONS or self.collation.endswith("_nopad_bin")
         return self.cuts_blanks or not is_exact
 
-    def mending(self, collation: str) -> str:
-        """What makes it tell all texts apart, as a part of ALTER TABLE."""
+    def wanted(self, collation: str) -> str:
+        """What tells all texts apart."""
         kind = f"var{self.kind}" if self.cuts_blanks else self.kind
-        null = "" if self.is_nullable else " NOT NULL"
-        return f"MODIFY {quoted(self.name)} {kind} COLLATE {collation}{null}"
+        return f"{quoted(self.name)} {kind} COLLATE {collation}"
+
+    def mending(self, collation: str, created: str) -> str | None:
+        """What makes it so, as a part of ALTER TABLE. That sets all anew, so what the column has
+        is repeated as the server told it (`created`). None if that is more than is known here."""
+        begin = f"  {quoted(self.name)} {self.kind}"
+        for line in created.split("\n"):
+            if line.startswith(begin) and (found := _REST.fullmatch(line.removeprefix(begin))):
+                return f"MODIFY {self.wanted(collation)}{found[1]}"
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +73,9 @@ def columns_of(rows: Iterable[Sequence[Any]]) -> dict[str, Column]:
     """What SHOW FULL COLUMNS gives, by the names in lower case."""
     return {
         str(name).lower(): Column(
-            str(name), str(kind), collation, null == "YES", "auto_increment" in str(extra).lower()
+            str(name), str(kind), collation, "auto_increment" in str(extra).lower()
         )
-        for name, kind, collation, null, _, _, extra, *_ in rows
+        for name, kind, collation, _, _, _, extra, *_ in rows
     }
 
 

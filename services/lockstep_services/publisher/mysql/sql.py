@@ -95,6 +95,11 @@ class TableSql:
         return f"SHOW FULL COLUMNS FROM {quoted(self.table)}"
 
     @property
+    def created(self) -> str:
+        """How it would be made, a line for each column."""
+        return f"SHOW CREATE TABLE {quoted(self.table)}"
+
+    @property
     def unique(self) -> str:
         """What tells its rows apart: a row for each column of each such index."""
         return f"SHOW INDEX FROM {quoted(self.table)} WHERE Non_unique = 0"

@@ -59,7 +59,8 @@ class DatabaseAwayError(Exception):
 
 
 class MysqlConnections:
-    """A lazily opened pool of one database."""
+    """A lazily opened pool of one database. Its sessions are in the server's zone: what the server
+    itself fills in, such as CURRENT_TIMESTAMP, is the time that it gives other programs."""
 
     def __init__(self, datasource: Datasource) -> None:
         self._datasource = datasource
@@ -73,7 +74,7 @@ class MysqlConnections:
             self._pool = await aiomysql.create_pool(
                 **parameters_of(
                     one,
-                    f", {SETTINGS}, wait_timeout={IDLE_S}, innodb_lock_wait_timeout={seconds}",
+                    f"{SETTINGS}, wait_timeout={IDLE_S}, innodb_lock_wait_timeout={seconds}",
                 ),
                 minsize=0,
                 maxsize=one.max_connections,
@@ -167,23 +168,28 @@ class MysqlTable:
                 f" {', '.join(self._key)}"
             )
         self._may_clash = may_clash(self._binding.schema, key, indexes, columns)
-        self._note_vague([vague[name] for name in self._key if name in vague], collation)
-
-    def _note_vague(self, columns: Sequence[Column], collation: str) -> None:
-        """Says which columns of the key cannot tell all keys apart, and what helps."""
         self._vague_key = ""
-        if not columns:
-            return
+        if vague_key := [vague[name] for name in self._key if name in vague]:
+            await cursor.execute(self._sql.created, ())
+            _, created, *_ = await cursor.fetchone()
+            self._note_vague(vague_key, collation, created)
+
+    def _note_vague(self, columns: Sequence[Column], collation: str, created: str) -> None:
+        """Says which columns of the key cannot tell all keys apart, and what helps. No statement
+        where that would take something from a column that is not known here."""
         table = self._sql.table
         called = ", ".join(f"{one.name} ({one.collation})" for one in columns)
-        changes = ", ".join(one.mending(collation) for one in columns)
-        statement = f"ALTER TABLE {quoted(table)} {changes}"
-        self._vague_key = f"the collation of {called} takes the two for one: {statement}"
+        wanted = ", ".join(one.wanted(collation) for one in columns)
+        changes = [change for one in columns if (change := one.mending(collation, created))]
+        is_known = len(changes) == len(columns)
+        statement = f"ALTER TABLE {quoted(table)} {', '.join(changes)}" if is_known else None
+        helps = statement or f"it has to be {wanted}"
+        self._vague_key = f"the collation of {called} takes the two for one: {helps}"
         self._log.warning(
             "a table cannot tell all keys apart: rows whose key it takes for another one's are"
             " refused",
             app=self._binding.app, sink=self._binding.name, table=table, columns=called,
-            statement=statement,
+            wanted=wanted, statement=statement,
         )  # fmt: skip
 
     async def transact(self, rows: Sequence[OutputRow], expected: int, up_to: int) -> None:

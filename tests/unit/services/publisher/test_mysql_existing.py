@@ -35,7 +35,8 @@ def test_a_collation_tells_all_texts_apart_or_not(
     """With blanks at the end, too, which CHAR cuts off."""
     told = [("key", kind, collation, "NO", "PRI", None, "", "select", "")]
     found = vague_columns(SCHEMA, columns_of(told))
-    said = [one.mending("utf8mb4_0900_bin") for one in found.values()]
+    created = f"CREATE TABLE `t` (\n  `key` {kind} CHARACTER SET utf8mb4 NOT NULL,\n) ENGINE=InnoDB"
+    said = [one.mending("utf8mb4_0900_bin", created) for one in found.values()]
     wanted = f"MODIFY `key` {mending} COLLATE utf8mb4_0900_bin NOT NULL"
     assert said == ([wanted] if mending else [])
 
