@@ -133,6 +133,11 @@ def test_an_address_with_a_secret_deploys(kind: str, options: Mapping[str, str])
     check(text(kind, options))
 
 
+def test_of_a_sources_own_address_the_path_alone_counts() -> None:
+    """The receiver has its port, whatever the text says."""
+    check(f"@source(type='http', receiver.url='http://0.0.0.0:0/in', @map(type='json')) {STREAM}")
+
+
 def test_what_serves_metrics_stays_on_the_machine_though_its_address_is_a_secret() -> None:
     """The host is looked at in any case."""
     with pytest.raises(SiddhiQLError, match="anybody"):
