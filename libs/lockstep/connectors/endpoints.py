@@ -86,9 +86,14 @@ def check_address(name: str, url: str, ports: Mapping[str, int], example: str) -
         raise SignatureError(f"{name!r} is {url[:200]!r}, which is no address", example) from None
 
 
+def is_port(text: str) -> bool:
+    """Whether it is the number of a port."""
+    return text.isdecimal() and 0 < int(text) <= PORT_MAX
+
+
 def check_port(name: str, port: str) -> None:
     """SignatureError where the option `name` is no port; a secret is not known."""
-    if is_known(port) and not (port.isdecimal() and 0 < int(port) <= PORT_MAX):
+    if is_known(port) and not is_port(port):
         raise SignatureError(f"{name!r} is {port[:200]!r}", f"from 1 to {PORT_MAX}")
 
 

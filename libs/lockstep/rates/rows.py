@@ -95,6 +95,7 @@ class Keys:
         self._by_realm = by_realm
         self._groups_of: dict[int, list[int]] = {}
         self._known = 0
+        self._kept = 0
 
     def __len__(self) -> int:
         return len(self.space)
@@ -152,10 +153,17 @@ class Keys:
         moved = self.keep(live)
         return tuple(replace(rows, groups=moved[rows.groups]) for rows in held)
 
+    @property
+    def are_many(self) -> bool:
+        """Whether many were given out since some were forgotten."""
+        return len(self) > 2 * self._kept + FORGET_MIN
+
     def keep(self, live: Any) -> Index:
-        """Forgets all keys but those; gives the number that each has from now on."""
+        """Forgets all keys but those, which keep their order; gives the number that each has from
+        now on."""
         self._groups_of, self._known = {}, 0
         moved: Index = self.space.compact(live)
+        self._kept = len(self)
         return moved
 
     # --- as the reference's limiters keep rows ---------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.connectors.endpoints import PORT_MAX, check_port, is_known, is_name
+from lockstep.connectors.endpoints import check_port, is_known, is_name, is_port
 from lockstep.connectors.tls import INSTEAD, OPTIONS
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.catalogue import (
@@ -40,8 +40,7 @@ def _form(arguments: Sequence[Argument]) -> None:
             "'tls.enabled' is not for apps to say", "leave it out: receiver.sources_tls says it"
         )
     host, colon, port = given.get("uri", "host:1").rpartition(":")
-    is_port = port.isdecimal() and 0 < int(port) <= PORT_MAX
-    if is_known(given.get("uri", "")) and not (colon and is_name(host) and is_port):
+    if is_known(given.get("uri", "")) and not (colon and is_name(host) and is_port(port)):
         raise SignatureError(f"'uri' is {given['uri']!r}", "uri='localhost:4000'")
     check_port("port", given.get("port", "1"))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from lockstep.connectors.endpoints import is_name
+from lockstep.connectors.endpoints import check_port, is_name
 from lockstep.connectors.syslog.framing import Framing
 from lockstep.connectors.syslog.messages import (
     FACILITIES,
@@ -34,7 +34,6 @@ from lockstep.siddhiql.catalogue.connectors import (
 
 TRANSPORTS: Final = ("udp", "tcp", "tls")
 FORMATS: Final = ("rfc5424", "rfc3164")
-PORT_MAX: Final = 65_535
 MESSAGE_MAX_BYTES: Final = 1_048_576
 """The most that `max.message.bytes` can be."""
 DATAGRAM_MAX_BYTES: Final = 65_507
@@ -67,8 +66,7 @@ def _port(arguments: Sequence[Argument]) -> None:
             f"{stranger!r} means nothing with transport={transport!r}",
             "transport='tcp'" if transport == "udp" else "transport='udp', or leave it out",
         )
-    if int(given["port"]) > PORT_MAX:
-        raise SignatureError(f"'port' is {given['port']!r}", f"from 1 to {PORT_MAX}")
+    check_port("port", given["port"])
     _limits(given, is_udp=transport == "udp")
 
 

@@ -21,7 +21,6 @@ from lockstep.siddhiql.catalogue.connectors import (
     without_meaning,
 )
 
-SCHEMES = ("ws://", "wss://", "http://", "https://")
 PORTS = {"ws": 80, "wss": 443, "http": 80, "https": 443}
 EXAMPLE = "url='ws://host:8025/path'"
 
@@ -31,7 +30,7 @@ def _url(arguments: Sequence[Argument]) -> None:
         text = str(argument.value)
         if argument.attribute_name != "url":
             continue
-        if not text.startswith((*SCHEMES, "{{", "${")):
+        if not text.startswith((*(f"{scheme}://" for scheme in PORTS), "{{", "${")):
             raise SignatureError(f"'url' is {text!r}", EXAMPLE)
         if "{{" not in text:
             check_address("url", text, PORTS, EXAMPLE)

@@ -135,7 +135,7 @@ class WebSocketSink(Sink):
         url = message.fill(self._url)
         try:
             socket = await self._connection.socket(url)
-        except (aiohttp.InvalidURL, ValueError) as error:
+        except ValueError as error:  # aiohttp.InvalidURL is one, too
             if "{{" in self._url:
                 raise MessageRefusedError(f"{url[:200]!r} is no address") from error
             raise OSError(f"'url' is no address: {error}") from error

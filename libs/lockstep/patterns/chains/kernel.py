@@ -157,6 +157,24 @@ def link_all(order: Any, index: Any, held_i: Any, tokens: Any, buckets: Any) -> 
         link(order[i], index, held_i, tokens, buckets)
 
 
+@part
+def stand_behind(k: int, before: int, t: int, tokens: Any, ages: Any) -> None:
+    """Behind `before` in the order of beginnings stands `t`; -1: nobody."""
+    if before == -1:
+        ages[k, FRONT] = t
+    else:
+        tokens[before, YOUNGER] = t
+
+
+@part
+def stand_in_front(k: int, after: int, t: int, tokens: Any, ages: Any) -> None:
+    """In front of `after` stands `t`; -1: nobody."""
+    if after == -1:
+        ages[k, BACK] = t
+    else:
+        tokens[after, OLDER] = t
+
+
 @lent
 def begin_age(t: int, tokens: Any, ages: Any) -> None:
     """The token stands behind all of its key that did not begin later. It is last, but for events
@@ -166,28 +184,16 @@ def begin_age(t: int, tokens: Any, ages: Any) -> None:
     while before != -1 and tokens[before, FIRST] > tokens[t, FIRST]:
         after, before = before, tokens[before, OLDER]
     tokens[t, OLDER], tokens[t, YOUNGER] = before, after
-    if before == -1:
-        ages[k, FRONT] = t
-    else:
-        tokens[before, YOUNGER] = t
-    if after == -1:
-        ages[k, BACK] = t
-    else:
-        tokens[after, OLDER] = t
+    stand_behind(k, before, t, tokens, ages)
+    stand_in_front(k, after, t, tokens, ages)
 
 
 @part
 def end_age(t: int, tokens: Any, ages: Any) -> None:
     """The token leaves the order of beginnings."""
     k, before, after = tokens[t, REALM], tokens[t, OLDER], tokens[t, YOUNGER]
-    if before == -1:
-        ages[k, FRONT] = after
-    else:
-        tokens[before, YOUNGER] = after
-    if after == -1:
-        ages[k, BACK] = before
-    else:
-        tokens[after, OLDER] = before
+    stand_behind(k, before, after, tokens, ages)
+    stand_in_front(k, after, before, tokens, ages)
 
 
 @kernel

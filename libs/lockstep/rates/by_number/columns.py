@@ -10,7 +10,6 @@ from lockstep.aggregators.accumulators import grown
 from lockstep.columns.column import Index
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
-from lockstep.rates import rows as rows_of
 from lockstep.rates.contract import Rated
 from lockstep.rates.rows import Keys, Limited, last_by_group
 from lockstep.rates.waiting import Waiting
@@ -72,8 +71,6 @@ class FirstByNumber(ByNumber):
         self._passed = np.zeros(0, np.int64)
         """The number of the row that passed last, by group."""
         self._number = 0
-        self._known_count = 0
-        """Groups that were in use when some were forgotten."""
 
     def run(self, rows: Limited, moves: Moves) -> Output:
         groups = rows.block.groups
@@ -94,16 +91,12 @@ class FirstByNumber(ByNumber):
 
     def _forget(self) -> None:
         """Where many groups came since, forgets those that are as good as new."""
-        if len(self.keys) <= 2 * self._known_count + rows_of.FORGET_MIN:
+        if not self.keys.are_many:
             return
         live = self._counts[: len(self.keys)] > 0
         self.keys.keep(live)
-        # Those that stay keep their order.
-        self._counts, self._passed = (
-            self._counts[: len(live)][live],
-            self._passed[: len(live)][live],
-        )
-        self._known_count = len(self.keys)
+        self._counts = self._counts[: len(live)][live]
+        self._passed = self._passed[: len(live)][live]
 
     def store(self, realm: int) -> Any:
         groups = np.array(self.keys.groups_of(realm), np.int64)

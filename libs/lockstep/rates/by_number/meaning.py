@@ -50,8 +50,9 @@ class FirstByNumber(RateBase):
             count = self._counts.get(row.key, 0)
             if count == 0:
                 out.append(row)
-            if self._sticks or count + 1 < self.every:
-                self._counts[row.key] = 1 if self._sticks else count + 1
+            count = 1 if self._sticks else (count + 1) % self.every
+            if count:
+                self._counts[row.key] = count
             else:
                 self._counts.pop(row.key, None)
         if out:

@@ -14,7 +14,6 @@ from lockstep.columns.merging import counts_before
 from lockstep.columns.moves import Moves
 from lockstep.columns.order import Order
 from lockstep.columns.output import Output
-from lockstep.rates import rows as rows_of
 from lockstep.rates.by_time import kernel as limiting
 from lockstep.rates.contract import Rated
 from lockstep.rates.rows import Block, Keys, Limited, last_by_group
@@ -143,8 +142,6 @@ class FirstByTime:
         self._every_ms = every
         self._passed = np.zeros(0, np.int64)
         self._numbers = np.zeros(0, np.int64)
-        self._known_count = 0
-        """Groups that were in use when some were forgotten."""
         self._number = 0
 
     def start(self, clock_ms: int) -> None:
@@ -171,16 +168,14 @@ class FirstByTime:
 
     def _forget(self) -> None:
         """Where many groups came since, forgets those that are as good as new."""
-        if len(self.keys) <= 2 * self._known_count + rows_of.FORGET_MIN:
+        if not self.keys.are_many:
             return
         live = np.zeros(len(self.keys), np.bool_)
         for realm in self.keys.instances():
             live[self._fresh(realm)] = True
         self.keys.keep(live)
-        # Those that stay keep their order.
         self._passed = self._passed[: len(live)][live]
         self._numbers = self._numbers[: len(live)][live]
-        self._known_count = len(self.keys)
 
     def _fresh(self, realm: int) -> Index:
         """The groups of an instance whose time is not over, as they passed."""

@@ -21,6 +21,7 @@ from lockstep_services.publisher.rdbms.sql import (
     MOVE,
     TAKE_OVER,
     TableSql,
+    quoted,
 )
 from lockstep_services.publisher.rdbms.table_sink import Errors
 
@@ -87,7 +88,7 @@ class PostgresTable:
             await probe.rollback()
             # A policy of the table may well refuse single rows in the same words.
             if without_right == len(rows) and not await connection.fetchval(
-                HAS_POLICIES, self._sql.name
+                HAS_POLICIES, quoted(self._sql.table)
             ):
                 raise UnavailableError(
                     f"the database lets this sink write nothing: {refused[0].reason}",

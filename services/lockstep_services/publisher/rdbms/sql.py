@@ -52,11 +52,6 @@ class TableSql:
     key: tuple[str, ...]
 
     @property
-    def name(self) -> str:
-        """The table, as an identifier."""
-        return quoted(self.table)
-
-    @property
     def create(self) -> str:
         """The table when it is missing."""
         columns = [f"{quoted(a.name)} {TYPES[a.type]}" for a in self.schema.attributes]
