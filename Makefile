@@ -23,7 +23,7 @@ help:  ## what can be done here
 demo: $(VENV)/runtime  ## the whole suite on real input, with its answers checked; KEEP=1 stays up and shows the page
 	$(BIN)/lockstep demo $(if $(KEEP),--keep)
 
-unit: $(VENV)/dev  ## what needs no server, no JVM, no process of its own and is no property: a minute and a half; WAITING=n processes, ARGS='-k …'
+unit: $(VENV)/dev  ## what needs no server, no JVM, no process of its own and is no property: about two minutes; WAITING=n processes, ARGS='-k …'
 	PYTHONDONTWRITEBYTECODE= scripts/unit $(WAITING) $(BIN)/python $(ARGS)
 
 test: unit  ## these, then all others but e2e, bench and `make check`, on real servers; EXAMPLES=50 tries properties on half as many
