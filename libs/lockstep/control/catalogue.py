@@ -196,7 +196,7 @@ class Catalogue:
         if self._refused.get(deployment.app) == deployment.version:
             return None
         try:
-            return await self._offload.run(lambda: view_of(deployment, self._plans))
+            view = await self._offload.run(lambda: view_of(deployment, self._plans))
         except SiddhiQLError as error:
             # A coordinator of a newer release may have let it in; this one cannot carry it.
             self._refused[deployment.app] = deployment.version
@@ -204,6 +204,12 @@ class Catalogue:
                 "a deployed app is not valid here", app=deployment.app, error=str(error)
             )
             return None
+        if view.plan.checked.objection is not None:
+            self._log.warning(
+                "a deployed app runs on, but would be refused today",
+                app=deployment.app, error=str(view.plan.checked.objection),
+            )  # fmt: skip
+        return view
 
     async def _poll(self) -> None:
         while True:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lockstep.fleet.keys import KeyGroups
-from lockstep.plan import AppPlan, plan_of
+from lockstep.plan import AppPlan, plan_of_deployed
 from lockstep.plan.fleet import Feed, FleetPlan, GroupPlan, key_groups_of
 from lockstep.siddhiql import SiddhiQLError
 
@@ -73,7 +73,7 @@ class Unit:
 
 def units_of(fleet: FleetPlan) -> tuple[Unit, ...]:
     """All units of an app, each behind those whose streams it reads."""
-    plans = [UnitPlan(fleet, group, plan_of(group.text)) for group in fleet.groups]
+    plans = [UnitPlan(fleet, group, plan_of_deployed(group.text)) for group in fleet.groups]
     return tuple(
         Unit(number, partition, plan)
         for number, plan in enumerate(plans)
@@ -81,7 +81,7 @@ def units_of(fleet: FleetPlan) -> tuple[Unit, ...]:
     )
 
 
-def check_units(fleet: FleetPlan, plan: Callable[[str], AppPlan] = plan_of) -> None:
+def check_units(fleet: FleetPlan, plan: Callable[[str], AppPlan] = plan_of_deployed) -> None:
     """Refuses an app one of whose groups would be no app by itself: better now than in its units.
     `plan` reads a text. Raises SiddhiQLError."""
     for group in fleet.groups:

@@ -30,7 +30,7 @@ from lockstep.fleet.units import Unit, units_of
 from lockstep.functions.geo import addresses
 from lockstep.history.results import ResultTables
 from lockstep.operators.limits import Limits, put_in_force
-from lockstep.plan import AppPlan, plan_of
+from lockstep.plan import AppPlan, plan_of_deployed
 from lockstep.plan.fleet import FleetPlan, fleet_of
 
 BASE_BYTES = 67_108_864
@@ -100,7 +100,7 @@ class Part:
     """Some units of an app, or all of it, in execution on a fresh state."""
 
     def __init__(self, text: str, parallel: int, places: Sequence[tuple[str, int]]) -> None:
-        self.plan: AppPlan = plan_of(text)
+        self.plan: AppPlan = plan_of_deployed(text)
         self._members: list[tuple[Unit, Merger, InProcessExecutor]] = []
         self._whole: InProcessExecutor | None = None
         if not places:

@@ -30,7 +30,7 @@ from lockstep.execute.reference.on_demand import matching, select
 from lockstep.history.errors import HistoryError
 from lockstep.history.questions import Recall
 from lockstep.operators.contract import StreamEvent
-from lockstep.plan import AppPlan, plan_of
+from lockstep.plan import AppPlan, plan_of_deployed
 from lockstep.siddhiql import CheckedOnDemand, ast, check_on_demand
 from lockstep.tables.meaning import Match
 
@@ -65,7 +65,7 @@ def recalled(question: Recall) -> OnDemandAnswer:
 
 
 def _answer(question: Recall) -> OnDemandAnswer:
-    plan = plan_of(question.text)
+    plan = plan_of_deployed(question.text)
     checked = check_on_demand(question.query, plan.checked)
     executor = ReferenceExecutor(plan)
     engine = executor.engine

@@ -21,7 +21,7 @@ from lockstep.history.folding import BASE_BYTES, Task, begin, sieved_slices
 from lockstep.history.gaps import check_gaps
 from lockstep.operators.contract import JoinedEvent, MatchedEvent, StreamEvent
 from lockstep.operators.state import unseal
-from lockstep.plan import AppPlan, PartitionNode, QueryNode, plan_of
+from lockstep.plan import AppPlan, PartitionNode, QueryNode, plan_of_deployed
 from lockstep.settings import Settings
 
 WATCHED_EVENTS: Final = 8_192
@@ -73,7 +73,7 @@ def stopped(
     """At the end of the span that is wanted or, if that comes first, where the query or stream
     `watch` first has a row behind its beginning. Errors: HistoryError, SiddhiQLError,
     UnavailableError."""
-    plan = plan_of(wanted.text)
+    plan = plan_of_deployed(wanted.text)
     if watch is not None:
         _check(plan, watch)
     logs = logs_of(place, wanted.app or plan.name)

@@ -5,7 +5,7 @@ exact.
 from lockstep.plan.build import build
 from lockstep.plan.explain import explain_plan, steps_of
 from lockstep.plan.nodes import AppPlan, PartitionNode, PlanNode, QueryNode
-from lockstep.plan.plans import Plans, plan_of
+from lockstep.plan.plans import Plans, plan_of, plan_of_deployed
 
 __all__ = [
     "AppPlan",
@@ -16,5 +16,6 @@ __all__ = [
     "build",
     "explain_plan",
     "plan_of",
+    "plan_of_deployed",
     "steps_of",
 ]

@@ -1,7 +1,7 @@
 """SiddhiQL: text to syntax tree, to checked and typed app, and back to text."""
 
 from lockstep.siddhiql.checked import CheckedApp, CheckedOnDemand
-from lockstep.siddhiql.checking import check, check_on_demand
+from lockstep.siddhiql.checking import check, check_deployed, check_on_demand
 from lockstep.siddhiql.errors import SiddhiQLError
 from lockstep.siddhiql.printing import print_app, print_node
 from lockstep.siddhiql.syntax import parse, parse_on_demand
@@ -12,6 +12,7 @@ __all__ = [
     "CheckedOnDemand",
     "SiddhiQLError",
     "check",
+    "check_deployed",
     "check_on_demand",
     "parse",
     "parse_on_demand",

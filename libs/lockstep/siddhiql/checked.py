@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from lockstep.events import StreamSchema
 from lockstep.siddhiql import ast
+from lockstep.siddhiql.errors import SiddhiQLError
 from lockstep.siddhiql.scope import Scope
 
 UTC = "UTC"
@@ -259,7 +260,8 @@ class CheckedApp:
     """The whole app. `streams` holds defined and inferred streams (faults as `!S`), by name.
 
     `external`: tables that follow a database; `answers`: those that hold what it answered to an
-    event of an `asked` stream.
+    event of an `asked` stream. `objection`: why a new text like this is refused, where an app that
+    runs goes on (`check_deployed`).
     """
 
     text: str
@@ -278,6 +280,7 @@ class CheckedApp:
     external: tuple[ExternalTable, ...] = ()
     asked: tuple[AskedStream, ...] = ()
     answers: frozenset[str] = frozenset()
+    objection: SiddhiQLError | None = None
 
     @property
     def bucket_tables(self) -> dict[str, ast.TableDefinition]:

@@ -9,7 +9,7 @@ from typing import Final
 from lockstep.control import address_of, claims_of, may_claim
 from lockstep.frame import Problem
 from lockstep.plan import AppPlan, Plans
-from lockstep.siddhiql import SiddhiQLError, check
+from lockstep.siddhiql import SiddhiQLError, check_deployed
 from lockstep.store import Deployment
 
 NAME: Final = "name for the app or the stream"
@@ -73,7 +73,7 @@ def _claims_in(text: str) -> Mapping[str, str]:
     if not may_claim(text):
         return {}
     try:
-        return claims_of(check(text))
+        return claims_of(check_deployed(text))
     except SiddhiQLError:
         return {}
 

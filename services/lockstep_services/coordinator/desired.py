@@ -408,6 +408,8 @@ def deployable(text: str, plans: Plans) -> AppPlan:
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an app text may have {MAX_TEXT_BYTES} bytes"
         )
     plan = plans.of(text)
+    if plan.checked.objection is not None:
+        raise plan.checked.objection
     # What would only fail when a processor starts the app is its author's to know now.
     rehearse(plan)
     return plan

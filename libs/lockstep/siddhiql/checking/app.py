@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lockstep.events import StreamSchema
@@ -28,6 +28,7 @@ from lockstep.siddhiql.checking.models import check_models
 from lockstep.siddhiql.checking.partitions import OpenPartition
 from lockstep.siddhiql.checking.queries import check_query, sources_of
 from lockstep.siddhiql.checking.symbols import Symbols, schema_of
+from lockstep.siddhiql.errors import SiddhiQLError
 from lockstep.siddhiql.secrets import check_secrets
 from lockstep.siddhiql.syntax.parser import parse_app
 from lockstep.siddhiql.typing import positioned
@@ -46,8 +47,25 @@ class _Job:
 
 def check(text: str) -> CheckedApp:
     """The app with every name resolved and every type known, or a positioned SiddhiQLError."""
+    checked = check_deployed(text)
+    if checked.objection is not None:
+        raise checked.objection
+    return checked
+
+
+def check_deployed(text: str) -> CheckedApp:
+    """The same for a text that an earlier release took. What is refused only since then, though the
+    app has a meaning, stands in `objection`: an update does not stop an app that runs."""
     written = parse_app(text)
-    check_annotation_names(written)
+    checked = _meaning(text, written)
+    try:
+        check_annotation_names(written)
+    except SiddhiQLError as error:
+        return replace(checked, objection=error)
+    return checked
+
+
+def _meaning(text: str, written: ast.App) -> CheckedApp:
     external = with_external(with_calls(written, partial(_schema_of, text)))
     tree = external.tree
     if BEGINNING in text:
