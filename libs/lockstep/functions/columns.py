@@ -50,6 +50,7 @@ def mapped(
 ) -> Column:
     """The function's values; `fixed` are the arguments that are constants."""
     varying = [i for i, each in enumerate(fixed) if each is None]
+    known: dict[int, Column] = {}
     try:
         if not varying:
             return _repeated(function(*(each.value for each in fixed if each)), type_, len(frame))
@@ -57,9 +58,11 @@ def mapped(
             column = arguments[varying[0]](frame)
             if column.type in _REPEATED:
                 return _by_value(function, column, varying[0], fixed, type_)
+            # Once alone: calls stand in calls, and twice at each would be 2^depth times in all.
+            known[varying[0]] = column
         given = [
-            argument(frame) if each is None else None
-            for each, argument in zip(fixed, arguments, strict=True)
+            (known[i] if i in known else argument(frame)) if each is None else None
+            for i, (each, argument) in enumerate(zip(fixed, arguments, strict=True))
         ]
         columns = [
             [each.value] * len(frame) if each is not None else column.to_pylist()  # type: ignore[union-attr]

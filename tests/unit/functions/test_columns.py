@@ -153,3 +153,12 @@ def test_an_object_keeps_its_kind_under_another_type(value: object) -> None:
         app.send("S", [value])
         found[executor] = [event.data for event in app.stream("O")]
     assert repr(found["columnar"]) == repr(found["reference"])
+
+
+@pytest.mark.parametrize("call", ["math:abs", "math:ceil"])
+def test_calls_in_calls_are_worked_out_once_each(call: str) -> None:
+    """Were each worked out twice, forty of them would take as long as 2^40."""
+    depth = 40
+    text = f"{call}(" * depth + "d" + ")" * depth
+    assert value(text)[1] is None
+    assert len(value(text)) == 4

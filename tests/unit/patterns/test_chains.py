@@ -72,9 +72,9 @@ def test_tokens_stand_in_the_order_of_their_beginnings() -> None:
     tokens = np.zeros((5, COLUMNS), np.int64)
     tokens[:, REALM] = [0, 0, 1, 0, 0]
     tokens[:, FIRST] = [30, 10, 5, 20, 20]
-    ages = np.full((2, 2), -1, np.int64)
+    ages = np.full((2, 3), -1, np.int64)
     begin_ages(np.arange(5), tokens, ages)
-    assert ages.tolist() == [[1, 0], [2, 2]]
+    assert ages[:, :2].tolist() == [[1, 0], [2, 2]]
     assert tokens[[1, 3, 4, 0], YOUNGER].tolist() == [3, 4, 0, -1]
     assert tokens[[1, 3, 4, 0], OLDER].tolist() == [-1, 1, 3, 4]
 

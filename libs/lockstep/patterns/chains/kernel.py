@@ -18,8 +18,8 @@ STATE, REALM, ARRIVED, FIRST, NEXT, BEFORE, BUCKET = range(7)
 YOUNGER, OLDER = 7, 8
 """Its neighbours in the order of beginnings."""
 COLUMNS = 9
-FRONT, BACK = 0, 1
-"""Of a key: the token that began first, and the one that began last."""
+FRONT, BACK, LATE = 0, 1, 2
+"""Of a key: the token that began first, the one that began last, and one near the last late one."""
 FREE, FOUND, GONE, ARRIVALS = 0, 1, 2, 3
 
 
@@ -178,11 +178,19 @@ def stand_in_front(k: int, after: int, t: int, tokens: Any, ages: Any) -> None:
 @lent
 def begin_age(t: int, tokens: Any, ages: Any) -> None:
     """The token stands behind all of its key that did not begin later. It is last, but for events
-    that are late."""
-    k = tokens[t, REALM]
+    that are late: these look from the place of the late one before, as a sender whose clock is
+    behind stays behind by about as much."""
+    k, first = tokens[t, REALM], tokens[t, FIRST]
     after, before = -1, ages[k, BACK]
-    while before != -1 and tokens[before, FIRST] > tokens[t, FIRST]:
-        after, before = before, tokens[before, OLDER]
+    if before != -1 and tokens[before, FIRST] > first:
+        if ages[k, LATE] != -1:
+            before = ages[k, LATE]
+        while before != -1 and tokens[before, FIRST] > first:
+            before = tokens[before, OLDER]
+        after = ages[k, FRONT] if before == -1 else tokens[before, YOUNGER]
+        while after != -1 and tokens[after, FIRST] <= first:
+            before, after = after, tokens[after, YOUNGER]
+        ages[k, LATE] = t
     tokens[t, OLDER], tokens[t, YOUNGER] = before, after
     stand_behind(k, before, t, tokens, ages)
     stand_in_front(k, after, t, tokens, ages)
@@ -194,6 +202,8 @@ def end_age(t: int, tokens: Any, ages: Any) -> None:
     k, before, after = tokens[t, REALM], tokens[t, OLDER], tokens[t, YOUNGER]
     stand_behind(k, before, after, tokens, ages)
     stand_in_front(k, after, before, tokens, ages)
+    if ages[k, LATE] == t:
+        ages[k, LATE] = after if before == -1 else before
 
 
 @kernel
@@ -316,4 +326,8 @@ def play_chain(
             tokens[t, REALM], tokens[t, FIRST] = k, now
             bind(0, e, t, compare.slot, events.other, bound)
             arrive(t, 1, compare, bound.held.whole, waiting, ends)
-            begin_age(t, tokens, waiting.ages)
+            if within >= 0:
+                begin_age(t, tokens, waiting.ages)
+            else:
+                # Nobody asks for the order then.
+                tokens[t, OLDER], tokens[t, YOUNGER] = -1, -1

@@ -144,7 +144,7 @@ class ChainTokens(Tokens):
 
     def __init__(self, states: int, comparisons: Sequence[Comparison], pool: StringPool) -> None:
         super().__init__(states, comparisons, pool)
-        self._ages = np.full((1, 2), -1, np.int64)
+        self._ages = np.full((1, 3), -1, np.int64)
         self._arrivals = 0
 
     def reserve(self, new: int, realms: int) -> None:

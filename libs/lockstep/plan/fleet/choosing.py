@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from lockstep.plan.fleet.graph import Graph
@@ -17,40 +18,64 @@ def choose(graph: Graph, whole: Mapping[str, str]) -> dict[str, Keyed]:
         for name, trait in graph.traits.items()
         if isinstance(trait, tuple) and name not in whole
     }
-    votes: dict[tuple[str, str], int] = {}
+    origins = _Origins(graph)
+    votes: Counter[tuple[str, str]] = Counter()
     for trait in options.values():
-        for vote in {pair for option in trait for pair in _pairs(graph, option)}:
-            votes[vote] = votes.get(vote, 0) + 1
-    return {
-        name: max(trait, key=lambda option: sum(votes[pair] for pair in _pairs(graph, option)))
-        for name, trait in options.items()
-    }
+        votes.update({pair for option in trait for pair in origins.of(option)})
+
+    def weight(option: Keyed) -> int:
+        return sum(votes[pair] * times for pair, times in origins.of(option).items())
+
+    return {name: max(trait, key=weight) for name, trait in options.items()}
 
 
-def _pairs(graph: Graph, option: Keyed) -> list[tuple[str, str]]:
-    """(stream, key) as the input brings them, as far as plain queries lead back; of a table its
-    own."""
-    found = list(option.tables.items())
-    for stream, key in option.keys.items():
-        found += _origins(graph, stream, key, frozenset())
-    return found
+class _Origins:
+    """(stream, key) as the input brings them, as often as ways lead there, as far as plain queries
+    lead back; of a table its own."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
+
+    def of(self, option: Keyed) -> Counter[tuple[str, str]]:
+        """Of what a node would be cut by."""
+        found = Counter(option.tables.items())
+        for stream, key in option.keys.items():
+            found += self._behind(stream, key, frozenset())[0]
+        return found
+
+    def _behind(
+        self, stream: str, key: ast.Expression, above: frozenset[str]
+    ) -> tuple[Counter[tuple[str, str]], bool]:
+        """And whether it is the same whatever stands above: no way comes back to it. Then it is
+        counted once, as ways may fork and meet at every step."""
+        here = (stream, text_of(key))
+        known = self._known.get(here)
+        if known is not None:
+            return known, True
+        found, is_same = Counter([here]), True
+        for writer in self._graph.writers(stream):
+            trait = self._graph.traits[writer]
+            if isinstance(trait, Free) and writer not in above:
+                through = substituted(key, trait.selected)
+                if through is not None:
+                    more, holds = self._behind(trait.source, through, above | {writer})
+                    found += more
+                    is_same &= holds
+            elif isinstance(trait, Free):
+                is_same = False
+            elif isinstance(trait, tuple):
+                found += _carried(trait, *here)
+        if is_same:
+            self._known[here] = found
+        return found, is_same
 
 
-def _origins(
-    graph: Graph, stream: str, key: ast.Expression, above: frozenset[str]
-) -> list[tuple[str, str]]:
-    found = [(stream, text_of(key))]
-    for writer in graph.writers(stream):
-        trait = graph.traits[writer]
-        if isinstance(trait, Free) and writer not in above:
-            through = substituted(key, trait.selected)
-            if through is not None:
-                found += _origins(graph, trait.source, through, above | {writer})
-        elif isinstance(trait, tuple):
-            found += [
-                pair
-                for option in trait
-                if text_of(key) in map(text_of, option.carries.get(stream, ()))
-                for pair in ((one, text_of(by)) for one, by in option.keys.items())
-            ]
-    return found
+def _carried(options: tuple[Keyed, ...], stream: str, key: str) -> Counter[tuple[str, str]]:
+    """What options that carry a key onto a stream are cut by."""
+    return Counter(
+        pair
+        for option in options
+        if key in map(text_of, option.carries.get(stream, ()))
+        for pair in ((one, text_of(by)) for one, by in option.keys.items())
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from lockstep.plan.fleet.partitions import partition_trait
@@ -88,11 +88,19 @@ class Graph:
 
     def writers(self, stream: str) -> tuple[str, ...]:
         """The nodes that write a stream."""
-        return tuple(name for name in self.nodes if stream in self.writes(name))
+        return self._writers.get(stream, ())
+
+    @cached_property
+    def _writers(self) -> dict[str, tuple[str, ...]]:
+        return _turned({name: self.writes(name) for name in self.nodes})
 
     def readers(self, stream: str) -> tuple[str, ...]:
         """The nodes that read a stream."""
-        return tuple(name for name in self.nodes if stream in self.reads(name))
+        return self._readers.get(stream, ())
+
+    @cached_property
+    def _readers(self) -> dict[str, tuple[str, ...]]:
+        return _turned({name: self.reads(name) for name in self.nodes})
 
     def roots(self, stream: str) -> frozenset[str]:
         """The streams whose events may at once bring rows of this one, itself among them."""
@@ -126,9 +134,15 @@ class Graph:
 
     def ahead(self, stream: str) -> frozenset[str]:
         """The nodes that rows of a stream lead to."""
-        return frozenset(
-            name for name in self.nodes if any(stream in self.roots(r) for r in self.reads(name))
-        )
+        return self._ahead.get(stream, frozenset())
+
+    @cached_property
+    def _ahead(self) -> dict[str, frozenset[str]]:
+        found: dict[str, set[str]] = {}
+        for name in self.nodes:
+            for root in {root for one in self.reads(name) for root in self.roots(one)}:
+                found.setdefault(root, set()).add(name)
+        return {root: frozenset(nodes) for root, nodes in found.items()}
 
     def meetings(self, nodes: frozenset[str]) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
         """Where what one event brings comes together from two sides: (the nodes, the streams that
@@ -160,6 +174,15 @@ def _trait(node: PlanNode, checked: CheckedApp, rules: int) -> Trait:
     if isinstance(node, QueryNode):
         return query_trait(node.query, checked, rules)
     return partition_trait(node, checked, rules)
+
+
+def _turned(streams: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """From the streams of each node to the nodes of each stream, in order of the text."""
+    found: dict[str, dict[str, None]] = {}
+    for node, named in streams.items():
+        for one in named:
+            found.setdefault(one, {})[node] = None
+    return {stream: tuple(nodes) for stream, nodes in found.items()}
 
 
 def _common(sides: list[frozenset[str]]) -> Iterator[frozenset[str]]:

@@ -22,6 +22,9 @@ class Growth:
         self._whole = whole
         self._chosen = chosen
         self._draft_of = {name: Draft({name}) for name in chosen}
+        # Many ways may lead through the same queries: each question is answered once.
+        self._provided: set[tuple[str, ...]] = set()
+        self._fed: dict[tuple[str, str], bool] = {}
 
     def drafts(self) -> list[Draft]:
         """The groups as they are now, in order of the text."""
@@ -46,6 +49,16 @@ class Growth:
 
     def _provide(self, name: str, stream: str, need: Need, above: frozenset[str]) -> None:
         """The group of a node gets the rows of a stream by a key."""
+        assert need.key is not None
+        where = "" if need.where is None else text_of(need.where)
+        asked = (name, stream, text_of(need.key), where, str(need.together), str(need.nulls))
+        if asked in self._provided:
+            return
+        self._lead_back(name, stream, need, above)
+        # Not before: on a way that comes back to where it is now it has to be seen.
+        self._provided.add(asked)
+
+    def _lead_back(self, name: str, stream: str, need: Need, above: frozenset[str]) -> None:
         graph = self._graph
         writers = graph.writers(stream)
         assert need.key is not None
@@ -82,6 +95,14 @@ class Growth:
     ) -> bool:
         """A plain query whose own input would have to come through a channel runs in front of it,
         where its input is."""
+        asked = (writer, text_of(key))
+        if asked not in self._fed:
+            self._fed[asked] = self._is_fed_from_outside(writer, trait, key, above)
+        return self._fed[asked]
+
+    def _is_fed_from_outside(
+        self, writer: str, trait: Free, key: ast.Expression, above: frozenset[str]
+    ) -> bool:
         through = substituted(key, trait.selected)
         sources = self._graph.writers(trait.source)
         if through is None or writer in above:

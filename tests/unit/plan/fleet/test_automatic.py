@@ -457,3 +457,18 @@ def test_a_key_of_a_stream_that_nobody_reads_is_left_out() -> None:
     """The group's text does not define that stream."""
     found = fleet(SUMS.replace("k of S", "k of S, k of R"))
     assert "of R" not in found.group("by_k").text
+
+
+def test_ways_that_fork_and_meet_at_every_step_are_looked_at_once() -> None:
+    """Forty steps of two queries each are 2^40 ways to the input."""
+    steps = "".join(
+        f"from S{n}[v > {n}] select k, v insert into S{n + 1};"
+        f"from S{n}[v <= {n}] select k, v insert into S{n + 1};"
+        for n in range(40)
+    )
+    text = (
+        f"define stream S0 (k string, v int); {steps}"
+        "from S40 select k, sum(v) as t group by k insert into O;"
+    )
+    found = fleet_of(plan_of(text), 4)
+    assert [group.partitions for group in found.groups] == [4]
