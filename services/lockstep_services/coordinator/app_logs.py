@@ -48,6 +48,7 @@ class AppLogs:
         self._log = log
         self._carried = carried
         self._looked = 0
+        self._unknown: frozenset[str] = frozenset()
 
     async def removed(self, app: str) -> Removed | None:
         """What was deployed last under that name and is not now."""
@@ -129,6 +130,7 @@ class AppLogs:
         in it is asked for by itself."""
         deployed = await self._store.deployments.list()
         there = set(await self._bus.logs(None, inputs=True))
+        await self._tell_unknown({one.app for one in there}, deployed)
         for deployment in [one for one in deployed if log_of(one) not in there]:
             try:
                 await self._bus.input_log(log_of(deployment), make=False)
@@ -150,6 +152,21 @@ class AppLogs:
                         "an app has lost an output log: undeploy it with purge, deploy it again",
                         app=deployment.app, group=name.group, partition=name.partition,
                     )  # fmt: skip
+
+    async def _tell_unknown(self, apps: set[str], deployed: Sequence[Deployment]) -> None:
+        """Says which apps have logs and are not known to the store, so that nobody runs them: its
+        database came back empty, or from a backup older than they are. Logs come before what is
+        stored of a new app, so they have to be there at two looks."""
+        gone = {one.deployment.app for one in await self._store.deployments.removed()}
+        unknown = frozenset(apps - gone - {one.app for one in deployed})
+        for app in sorted(unknown & self._unknown):
+            self._log.error(
+                "an app has logs, and the store does not know it: was its database lost? Bring a"
+                " backup back, or deploy the app again: its sinks then begin anew, and send again"
+                " what its log still has. `lockstep undeploy --purge` removes the logs",
+                app=app,
+            )
+        self._unknown = unknown
 
     async def _begun_outputs(
         self, deployed: Sequence[Deployment]

@@ -115,7 +115,13 @@ async def told_of(scene: Scene) -> list[tuple[str, str]]:
     """Of which apps something is told as lost, and the group whose output log it is."""
     with capture_logs() as told:
         await scene.logs.tell_lost()
-    return [(line["app"], line.get("group", "input")) for line in told]
+    return [
+        (
+            line["app"],
+            "logs" if "the store does not" in line["event"] else line.get("group", "input"),
+        )
+        for line in told
+    ]
 
 
 async def test_which_logs_were_lost_is_told() -> None:
@@ -134,9 +140,19 @@ async def test_which_logs_were_lost_is_told() -> None:
     await scene.bus.output_log(LogName("input", since_ms=NOW_MS))
     for app in ("output", "young"):
         await scene.bus.input_log(LogName(app, since_ms=NOW_MS))
-    assert await told_of(scene) == [("input", "input"), ("output", "main")]
+    assert await told_of(scene) == [("unknown", "logs"), ("input", "input"), ("output", "main")]
     with pytest.raises(LogGoneError):
         await scene.bus.output_log(LogName("output", since_ms=NOW_MS), make=False)
+
+
+async def test_logs_of_an_app_that_the_store_has_forgotten_are_told() -> None:
+    """At the second look, since a new app has its logs first; not of one that was undeployed."""
+    scene = Scene()
+    await scene.deployed("gone", NOW_MS)
+    await scene.store.deployments.remove("gone", epoch=1, purge=False)
+    await scene.left("forgotten", NOW_MS)
+    assert await told_of(scene) == []
+    assert await told_of(scene) == [("forgotten", "logs")]
 
 
 async def test_of_a_fleet_the_logs_of_the_present_layout_are_looked_at() -> None:
