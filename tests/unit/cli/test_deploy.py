@@ -96,3 +96,18 @@ def test_a_dry_run_asks_for_the_number_of_partitions(
     said = lockstep("--url", url, "deploy", "--dry-run", "--parallel", "3", file)
     assert Suite.asked == [{"text": "an app", "parallel": 3}]
     assert said.stdout.endswith(f"what would begin empty: {FIRST}\n")
+
+
+def test_a_replica_that_fails_says_why_nobody_leads(
+    lockstep: Callable[..., Result], url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rather than that there is no processor for a second one."""
+    fails = {"role": "failing", "version": "v", "layout": 5, "node": "n", "trouble": "boom"}
+
+    def replicas(suite: Suite) -> None:
+        suite._answer({"replicas": [{**fails, "began_empty": []}]})
+
+    monkeypatch.setattr(Suite, "do_GET", replicas)
+    monkeypatch.setattr("lockstep.cli.commands.deploy.LEADS_LIMIT_MS", 0)
+    said = lockstep("--url", url, "deploy", str(file))
+    assert "its replica on n says: boom" in said.stderr

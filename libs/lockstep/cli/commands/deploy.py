@@ -104,8 +104,9 @@ def _deploy(
         for report in reports:
             leader = await _leader(client, report) if wait else None
             report["leader"] = leader and {name: leader[name] for name in BEGUN}
+            trouble = await _trouble(client, report) if wait and leader is None else None
             if not as_json:
-                _say_led(report, leader, waited=wait)
+                _say_led(report, leader, waited=wait, trouble=trouble)
 
     with reported():
         with_client(addresses_of(context), action)
@@ -117,7 +118,7 @@ def _say_deployed(answer: Mapping[str, Any]) -> None:
     console.print(f"deployed {answer['app']} version {version}{units}", markup=False)
 
 
-def _say_led(answer: Mapping[str, Any], leader: Any, *, waited: bool) -> None:
+def _say_led(answer: Mapping[str, Any], leader: Any, *, waited: bool, trouble: str | None) -> None:
     app = answer["app"]
     if leader is not None and answer["changed"] and not answer["created"]:
         console.print(f"{app}: {beginning(leader)}", markup=False, soft_wrap=True)
@@ -125,6 +126,7 @@ def _say_led(answer: Mapping[str, Any], leader: Any, *, waited: bool) -> None:
         seconds = LEADS_LIMIT_MS // 1_000
         what = app if answer["units"] == 1 else f"all of {app}"
         waits = f": it waits for {answer['waiting']}" if answer["waiting"] else ""
+        waits = f": {trouble}" if trouble else waits
         errors.print(
             f"no processor leads {what} after {seconds} s{waits}; see `lockstep status {app}`",
             markup=False, soft_wrap=True,
@@ -178,3 +180,11 @@ async def _leader(client: Client, deployed: Mapping[str, Any]) -> Any:
         return None
     lost = dict.fromkeys(what for one in found for what in one["began_empty"])
     return {**found[0], "began_empty": list(lost)}
+
+
+async def _trouble(client: Client, deployed: Mapping[str, Any]) -> str | None:
+    """Why a replica of it does not run, where one says so: that counts more than replicas for which
+    there is no processor."""
+    replicas = (await client.status(deployed["app"]))["replicas"]
+    found = (one for one in replicas if one.get("trouble") and one["role"] != "active")
+    return next((f"its replica on {one['node']} says: {one['trouble']}" for one in found), None)
