@@ -13,7 +13,7 @@ import aiohttp
 from lockstep.client.batches import Batch, Item, Waiting, encoded, line_of
 from lockstep.client.delivery import Delivery
 from lockstep.client.doors import Doors, Mode
-from lockstep.client.errors import UndeliveredError, checked
+from lockstep.client.errors import HeaderError, UndeliveredError, checked
 from lockstep.client.limits import Limits
 from lockstep.client.posting import Answer, Poster
 from lockstep.client.receipts import Receipt
@@ -31,7 +31,7 @@ class EventClient:
 
     What is handed over is in the app once and in order, whatever is retried. Leaving the block
     waits until everything is durable; UndeliveredError if something was not accepted. HeaderError
-    for a token with a line end in it.
+    for a token with a line end in it, LimitError for an address that no receiver can have.
     """
 
     def __init__(
@@ -58,6 +58,8 @@ class EventClient:
         self._batches = 0
         self._waiting = Waiting(self._limits)
         self._pending_events = self._pending_bytes = 0
+        self._taken = self._settled = 0
+        self._turn = asyncio.Lock()
         self._arrived = asyncio.Event()
         self._hurry = asyncio.Event()
         self._changed = asyncio.Condition()
@@ -94,8 +96,10 @@ class EventClient:
                 await self.flush()
             elif isinstance(error, Exception):
                 # The error that is under way says more than one about its events.
-                with contextlib.suppress(UndeliveredError):
+                try:
                     await self.flush()
+                except UndeliveredError as undelivered:
+                    error.add_note(str(undelivered))
         finally:
             if self._worker is not None:
                 self._worker.cancel()
@@ -121,19 +125,23 @@ class EventClient:
         self, stream: str, events: Sequence[Event], *, key: str | None = None
     ) -> Receipt:
         """Events that arrive together (one chunk). A `key` of the caller's own, the same after a
-        restart of the program, makes sending them again harmless; HeaderError when it has a line
-        end in it.
+        restart of the program, makes sending them again harmless; HeaderError when it is empty, or
+        has a line end in it.
         """
         key = checked(key, "key")
+        if key == "":
+            raise HeaderError("the key is empty: leave it out, or give one per chunk")
         body = encoded(list(events), stream)
         done = await self._add(body, len(events), watched=True, chunk_of=stream, key=key)
         return await done
 
     async def flush(self) -> None:
-        """Returns when nothing is on its way; UndeliveredError for what `put` took in vain."""
+        """Returns when all is settled that was handed over before; UndeliveredError for what `put`
+        took in vain."""
         self._hurry.set()
+        last = self._taken
         async with self._changed:
-            await self._changed.wait_for(lambda: self._pending_events == 0)
+            await self._changed.wait_for(lambda: self._settled >= last)
         if self._failed:
             failed, errors = self._failed, self._errors
             self._failed, self._errors = 0, []
@@ -153,12 +161,14 @@ class EventClient:
         done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_looked_at)
         item = Item(body, events, done, watched, chunk_of, key)
-        async with self._changed:
+        # In turn: what is small would else always be quicker than what needs much room.
+        async with self._turn, self._changed:
             await self._changed.wait_for(lambda: not self._is_open or self._has_room(item))
             if not self._is_open:
                 raise UnavailableError("the client was closed while this waited for room")
             self._pending_events += events
             self._pending_bytes += len(body)
+            self._taken += 1
             self._waiting.add(item)
         self._arrived.set()
         if self._waiting.is_due:
@@ -188,6 +198,7 @@ class EventClient:
                 async with self._changed:
                     self._pending_events -= sum(item.events for item in batch.items)
                     self._pending_bytes -= sum(len(item.body) for item in batch.items)
+                    self._settled += len(batch.items)
                     self._changed.notify_all()
         finally:
             await self._abandon()
@@ -239,6 +250,7 @@ class EventClient:
                 self._fail(item, UnavailableError("the client was closed before it was sent"))
         async with self._changed:
             self._pending_events = self._pending_bytes = 0
+            self._settled = self._taken
             self._changed.notify_all()
 
 

@@ -109,7 +109,7 @@ class Delivery:
     def _pause_ms(self, error: UnavailableError, failures: int) -> int:
         """Before the next round: as long as all receivers have asked for, or ever longer, spread
         so that clients of one receiver do not come back at once."""
-        if isinstance(error, PushedBackError) and error.retry_after_s is not None:
+        if isinstance(error, PushedBackError) and error.retry_after_s:
             return int(error.retry_after_s * 1000)
         first, limit = self._limits.backoff_ms, self._limits.backoff_max_ms
         pause_ms = first * (1 << min(failures, 20)) + self._randomness.fraction() * first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from lockstep.client.limits import LimitError
 
@@ -24,7 +25,9 @@ class Doors:
     """The receivers' addresses and when each failed last."""
 
     def __init__(self, urls: Sequence[str], mode: Mode, *, avoid_failed_ms: int) -> None:
-        self.urls = tuple(url.rstrip("/") for url in urls)
+        if isinstance(urls, str):
+            raise LimitError(f"expected a list of receivers, got one text: write [{urls!r}]")
+        self.urls = tuple(_checked(url) for url in urls)
         if not self.urls:
             raise LimitError("no receiver: expected at least one address")
         self._mode = mode
@@ -52,3 +55,15 @@ class Doors:
     def _is_avoided(self, url: str, now_ms: int) -> bool:
         failed_ms = self._failed_at_ms.get(url)
         return failed_ms is not None and now_ms - failed_ms < self._avoid_failed_ms
+
+
+def _checked(url: str) -> str:
+    """An address that can work; one that cannot is told at once, not after all retries."""
+    try:
+        parts = urlsplit(url)
+        is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_right = False
+    if not is_right:
+        raise LimitError(f"{url!r} is no receiver's address: write http://host:port")
+    return url.rstrip("/")

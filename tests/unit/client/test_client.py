@@ -434,3 +434,68 @@ def test_limits_that_cannot_be_are_refused() -> None:
         Limits(batch_events=1_001)
     with pytest.raises(LimitError, match="receiver"):
         EventClient([], "A")
+
+
+async def test_what_needs_much_room_has_its_turn(doors: list[Receiver]) -> None:
+    """However many small ones come behind it; `flush` waits for what was handed over before."""
+    door, is_over = doors[0], asyncio.Event()
+    async with client([door], limits=Limits(pending_events=5, batch_events=2)) as sender:
+
+        async def putting() -> None:
+            while not is_over.is_set():
+                await sender.put("S", {"v": 0})
+
+        others = [asyncio.create_task(putting()) for _ in range(3)]
+        async with asyncio.timeout(PATIENCE_S):
+            await sender.put("S", {"v": 1})
+            await sender.flush()
+            assert 1 in door.log.values
+            await sender.send_chunk("S", [{"v": 2}] * 5)
+        is_over.set()
+        await asyncio.gather(*others)
+
+
+@pytest.mark.parametrize(
+    "urls", ["http://a:1", ["a:1"], ["htp://a:1"], ["nats://a:4222"], ["http://a:99999"], ["/x"]]
+)
+def test_an_address_that_can_never_work_is_refused_at_once(urls: Any) -> None:
+    """Not after all retries."""
+    with pytest.raises(LimitError, match="http://"):
+        EventClient(urls, "A")
+
+
+async def test_an_empty_key_is_refused(doors: list[Receiver]) -> None:
+    """It would count as none, and the chunk could come twice."""
+    async with client(doors) as sender:
+        with pytest.raises(HeaderError, match="empty"):
+            await sender.send_chunk("S", [{"v": 1}], key="")
+
+
+async def test_a_receiver_that_asks_for_no_wait_is_not_asked_all_the_time(
+    doors: list[Receiver],
+) -> None:
+    """`Retry-After: 0` leaves the pause to the client."""
+    door = doors[0]
+    door.answers, door.headers = [429] * 1_000, {"Retry-After": "0"}
+    limits = Limits(give_up_after_ms=300, backoff_ms=50)
+    async with client([door], limits=limits) as sender:
+        with pytest.raises(UnavailableError):
+            await sender.send("S", {"v": 1})
+    assert door.asked < 20
+
+
+async def test_the_programs_own_error_has_a_note_of_what_was_not_delivered(
+    doors: list[Receiver],
+) -> None:
+    """Else nobody would hear of it."""
+    for door in doors:
+        door.answers = [404] * 10
+
+    async def failing() -> None:
+        async with client(doors) as sender:
+            await sender.put("S", {"v": 1})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        await failing()
+    assert "1 events were not accepted" in raised.value.__notes__[0]
