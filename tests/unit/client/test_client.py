@@ -471,9 +471,7 @@ async def test_an_empty_key_is_refused(doors: list[Receiver]) -> None:
             await sender.send_chunk("S", [{"v": 1}], key="")
 
 
-async def test_a_receiver_that_asks_for_no_wait_is_not_asked_all_the_time(
-    doors: list[Receiver],
-) -> None:
+async def test_a_door_that_asks_for_no_wait_is_left_alone(doors: list[Receiver]) -> None:
     """`Retry-After: 0` leaves the pause to the client."""
     door = doors[0]
     door.answers, door.headers = [429] * 1_000, {"Retry-After": "0"}
@@ -484,9 +482,7 @@ async def test_a_receiver_that_asks_for_no_wait_is_not_asked_all_the_time(
     assert door.asked < 20
 
 
-async def test_the_programs_own_error_has_a_note_of_what_was_not_delivered(
-    doors: list[Receiver],
-) -> None:
+async def test_an_error_has_a_note_of_what_was_not_delivered(doors: list[Receiver]) -> None:
     """Else nobody would hear of it."""
     for door in doors:
         door.answers = [404] * 10
