@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from lockstep.cli.addresses import Addresses
 from lockstep.cli.client import Client
-from lockstep.cli.replay import Replayed, ReplayFile, replay_file
+from lockstep.cli.replay import Replayed, replay_file
+from lockstep.cli.replay_files import ReplayFile, TableRows
 from lockstep.events import EventsRecord
 from tests.integration.services.cluster import Cluster
 from tests.integration.services.conftest import Start
@@ -82,7 +84,9 @@ async def test_other_batches_of_a_file_leave_nothing_out(
     """A replay that ended early is repeated with smaller batches: no row is taken for another."""
     async with cluster_of(*NODES) as cluster:
         app = await cluster.deploy(TEXT.format(name="ReplayedBatches"))
-        begun = ReplayFile(source.table.slice(0, 20), None, source.fingerprint)
+        assert isinstance(source.contents, TableRows)
+        half = replace(source.contents, table=source.contents.table.slice(0, 20))
+        begun = ReplayFile(half, None, source.fingerprint)
         await _replayed(cluster, app, "A", begun, 20)
         assert await _replayed(cluster, app, "A", source, 5) == Replayed(ROWS)
         assert set(await _in_log(cluster, app, "A")) == set(range(ROWS))

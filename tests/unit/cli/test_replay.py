@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from lockstep.cli.replay import ReplayFile, ReplayFileError
+from lockstep.cli.replay_files import ReplayFile, ReplayFileError
 
 COLUMNS = [("phone", "string"), ("zip", "string"), ("n", "long"), ("x", "double")]
 TEXT = "phone,zip,n,x,at\n+49891,01234,9007199254740993,1,2\n2013-01-01T05:15:00,,,,1\n"
@@ -154,12 +157,11 @@ def test_a_time_is_a_whole_number(tmp_path: Path, time: str) -> None:
         ("f.csv", "other\nM\xfcnchen\n"),
         ("f.csv", "M\xfcnchen\n1\n"),
         ("f.ndjson", '{"phone": "M\xfcnchen"}\n'),
-        ("f.ndjson", '{"phone": 12}\n'),
         ("f.txt", "x"),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str, content: str) -> None:
-    """Before anything is sent: no UTF-8, no value of the type, no known format."""
+    """Before anything is sent: no UTF-8, no known format."""
     with pytest.raises(ReplayFileError, match=name):
         ReplayFile.open(_written(tmp_path, name, content.encode("latin-1")), None, COLUMNS)
 
@@ -181,3 +183,76 @@ def test_a_batch_is_named_by_all_that_says_what_is_in_it(tmp_path: Path) -> None
     assert len(set(keys)) == len(keys)
     assert ReplayFile.open(path, None).key("A", 10, 0) == keys[0]
     assert max(map(len, keys)) <= 200
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sent", "left_out"),
+    [
+        ("f.csv", "phone,n\na,1\nb\nc,3\nd,4,5\n", ["a", "c"], [(2, "2 values"), (4, "2 values")]),
+        ("f.ndjson", '{"phone":"a"}\n{"phone":}\n{"phone":"c"}\n7\n', ["a", "c"],
+         [(2, "no JSON"), (4, "an object")]),
+        ("f.ndjson", '{"phone":"a"}\n{"phone":1e400}\n{"phone":NaN}\n', ["a"],
+         [(2, "too large"), (3, "no NaN")]),
+    ],
+)  # fmt: skip
+def test_a_row_that_cannot_be_read_is_left_out_alone(
+    tmp_path: Path, name: str, text: str, sent: list[str], left_out: list[tuple[int, str]]
+) -> None:
+    """It is told with its number; the others keep theirs."""
+    source = ReplayFile.open(_written(tmp_path, name, text), None, COLUMNS)
+    rows = [row["phone"] for _, _, rows in source.batches(10) for row in rows]
+    assert rows == sent
+    assert [place for place, _ in source.unreadable] == [place for place, _ in left_out]
+    for (_, why), (_, part) in zip(source.unreadable, left_out, strict=True):
+        assert part in why
+    assert [source.place(at) for at in range(len(sent))] == [1, 3][: len(sent)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("f.csv", "phone,at\na,20\nb,\nc,10\n"),
+     ("f.ndjson", '{"phone":"a","at":20}\n{"phone":"b"}\n{"phone":"c","at":10}\n')],
+)  # fmt: skip
+def test_a_row_without_a_time_is_left_out(tmp_path: Path, name: str, text: str) -> None:
+    """When rows are replayed by their time."""
+    source = ReplayFile.open(_written(tmp_path, name, text), "at", COLUMNS)
+    sent = [(row["phone"], row["_timestamp"]) for _, _, rows in source.batches(1) for row in rows]
+    assert sent == [("c", 10), ("a", 20)]
+    assert source.unreadable == ((2, "at: there is no time"),)
+    assert [source.place(0), source.place(1)] == [3, 1]
+
+
+def test_objects_are_sent_as_they_are_written(tmp_path: Path) -> None:
+    """Whatever others have at that place: texts that look like times, long numbers, lists."""
+    objects = [{"when": "2026-03-01T00:00:00Z", "x": 1}, {"y": 2.5}, {"id": 2**53 + 1}, [1, "x"], 7]
+    text = "".join(json.dumps({"o": one}) + "\n" for one in objects)
+    path = _written(tmp_path, "f.ndjson", text)
+    assert [row["o"] for row in _rows(path, columns=[("o", "object")])] == objects
+
+
+def test_a_list_says_how_to_make_a_file_of_it(tmp_path: Path) -> None:
+    """One object after the other."""
+    with pytest.raises(ReplayFileError, match="jq -c"):
+        ReplayFile.open(_written(tmp_path, "f.json", '[{"phone": "a"}]'), None, COLUMNS)
+
+
+def test_an_odd_bool_of_a_csv_is_text_alone(tmp_path: Path) -> None:
+    """The receiver refuses its row."""
+    path = _written(tmp_path, "f.csv", "b\nTrue\nyes\n0\n\n")
+    assert [row["b"] for row in _rows(path, columns=[("b", "bool")])] == [True, "yes", False]
+
+
+def test_parquet_has_gaps_decimals_and_times(tmp_path: Path) -> None:
+    """As the notebook and scripts have them."""
+    table = pa.table({
+        "n": pa.array([1_772_359_140_123_456], pa.timestamp("us")),
+        "x": [float("nan")],
+        "d": pa.array([Decimal("1.10")], pa.decimal128(10, 2)),
+        "phone": pa.array([0], pa.timestamp("ms")),
+        "at": pa.array(["2026-03-01T00:00:00Z"]).dictionary_encode(),
+    })  # fmt: skip
+    pq.write_table(table, tmp_path / "f.parquet")
+    (row,) = _rows(tmp_path / "f.parquet", "at")
+    assert (row["n"], row["x"], row["d"]) == (1_772_359_140_123, None, 1.1)
+    assert str(row["phone"]) == "1970-01-01 00:00:00"
+    assert row["_timestamp"] == 1_772_323_200_000

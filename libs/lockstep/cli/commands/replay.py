@@ -16,7 +16,8 @@ from lockstep.cli.commands.options import AppName, AsJson, StreamName
 from lockstep.cli.feeding import MAX_BATCH_EVENTS, stream_of
 from lockstep.cli.output import Exit, console, errors, print_json, reported
 from lockstep.cli.refusals import RefusedError
-from lockstep.cli.replay import Replayed, ReplayFile, replay_file
+from lockstep.cli.replay import Replayed, replay_file
+from lockstep.cli.replay_files import ReplayFile
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.events.paths import app_path
 from lockstep.siddhiql import SiddhiQLError

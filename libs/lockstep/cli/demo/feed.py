@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from lockstep.cli.client import Client
-from lockstep.cli.replay import TIMESTAMP_FIELD, send_retrying
+from lockstep.cli.replay import send_retrying
+from lockstep.cli.replay_files import TIMESTAMP_FIELD
 from lockstep.clock import SystemClock
 
 BATCH_EVENTS = 4_000
