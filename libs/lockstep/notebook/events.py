@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ from lockstep.simulating.values import fitted, in_order, time_ms
 MAX_EVENTS: Final = 1_000_000
 """That one cell takes in."""
 TIMESTAMP: Final = "_timestamp"
+_BITS: Final = {"int": 32, "long": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,13 @@ def _file(path: Path, columns: Columns, time_column: str) -> Given:
     try:
         if path.suffix.lower() == ".parquet":
             return _mappings(_plain(pa_parquet.read_table(path)), columns, time_column)
-        written = path.read_text("utf-8")
+        written = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise CellError(
             f"events: {path} cannot be read: {why}", hint="--events names a file or a variable"
         ) from None
-    first = written.partition("\n")[0].split(",")
+    first = next(csv.reader(io.StringIO(written)), [])
     times = time_column or (TIMESTAMP if TIMESTAMP in (one.strip() for one in first) else "")
     return Given(*csv_table(written, columns, max_rows=MAX_EVENTS, time_column=times))
 
@@ -111,7 +114,21 @@ def _value(value: Any, name: str, kind: str) -> Any:
     """What is not a number is no value: that is how DataFrames say null."""
     if value is None or (isinstance(value, float) and value != value):
         return None
-    return fitted(value, name, kind)
+    found = fitted(value, name, kind)
+    bits = _BITS.get(kind, 0)
+    if bits and isinstance(found, int) and not -(1 << bits - 1) <= found < 1 << bits - 1:
+        raise CellError(f"events: {name}: {found} does not fit into an {kind}")
+    if isinstance(found, str) and not _is_text(found):
+        raise CellError(f"events: {name}: half a character is no text")
+    return found
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _time(value: Any, name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
@@ -139,12 +139,23 @@ def _sent(suite: Caller, app: str, stream: str, events: Any) -> Shown:
     return found
 
 
+def _said(value: Any) -> Any:
+    """What is no number is null, and a time has milliseconds, as DataFrames say both."""
+    if isinstance(value, Mapping):
+        return {key: _said(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_said(each) for each in value]
+    if hasattr(value, "isoformat"):
+        return time_ms(value.isoformat(), "events") if value == value else None
+    return None if isinstance(value, float) and value != value else value
+
+
 def _encoded(events: Any) -> bytes:
     if hasattr(events, "to_pylist"):
         events = events.to_pylist()
     elif hasattr(events, "to_dict"):
         events = events.to_dict(orient="records")
     try:
-        return json.dumps(events).encode()
+        return json.dumps(_said(events), allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise CellError(f"the events are no JSON: {error}") from None

@@ -52,7 +52,10 @@ def time_of(at_ms: int) -> str:
     """Of a day people know; small numbers, as a clock from 0 has them, in milliseconds."""
     if at_ms < 86_400_000:
         return f"{at_ms} ms"
-    moment = datetime.fromtimestamp(at_ms / 1_000, UTC)
+    try:
+        moment = datetime.fromtimestamp(at_ms / 1_000, UTC)
+    except (ValueError, OverflowError, OSError):  # behind the year 9999
+        return f"{at_ms} ms"
     return moment.isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from lockstep.notebook.errors import CellError
+from lockstep.notebook.magics import _encoded
 from tests.unit.notebook.conftest import Run
 
 APP = """
@@ -27,6 +29,8 @@ ROWS = [
     {"room": "<b>&hall", "celsius": 32, "n": None},
     {"room": "cellar", "celsius": 12.0, "n": 3},
 ]
+
+ONE = "define stream Reading (celsius double);\nfrom Reading select celsius insert into Out;"
 
 
 def test_a_cell_shows_its_rows_as_text_and_as_html(run: Run, shell: InteractiveShell) -> None:
@@ -148,3 +152,51 @@ def test_many_rows_are_cut_and_dropped_events_are_told(run: Run, shell: Interact
     assert "T: 2 rows, the first 1" in cell.text
     assert "an event was dropped: " in cell.text
     assert cell.text.count("\n  0 ms") == 1
+
+
+@pytest.mark.parametrize("head", ["{0},{1}", '"{0}","{1}"', "\ufeff{1},{0}", '\ufeff"{0}","{1}"'])
+def test_a_file_says_its_times_however_its_head_is_written(
+    run: Run, tmp_path: Path, head: str
+) -> None:
+    """As Excel and pandas write it."""
+    names = head.format("celsius", "_timestamp")
+    values = "7000,31" if names.strip('\ufeff"').startswith("_") else "31,7000"
+    (tmp_path / "day.csv").write_text(f"{names}\n{values}\n")
+    cell = run(f"%%siddhi --events day.csv\n{ONE}")
+    assert "7000 ms  31.0" in cell.text, cell
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"celsius": 1.0, "_timestamp": float("nan")}, "is no time"),
+        ({"celsius": 1.0, "n": 2**40}, "does not fit into an int"),
+        ({"celsius": 1.0, "room": "\ud800"}, "half a character"),
+    ],
+)
+def test_what_no_event_can_hold_is_told(
+    run: Run, shell: InteractiveShell, row: dict[str, Any], says: str
+) -> None:
+    """Without a traceback."""
+    shell.user_ns["rows"] = [row]
+    kinds = {"celsius": "double", "n": "int", "room": "string"}
+    names = [name for name in row if name in kinds]
+    define = f"define stream Reading ({', '.join(f'{name} {kinds[name]}' for name in names)});"
+    app = f"{define}\nfrom Reading select {', '.join(names)} insert into Out;"
+    cell = run(f"%%siddhi --events rows --into found\n{app}")
+    assert says in cell.text + cell.printed
+    assert "Traceback" not in cell.text + cell.printed
+
+
+def test_a_clock_behind_the_year_9999_is_shown_in_milliseconds(
+    run: Run, shell: InteractiveShell
+) -> None:
+    """As times in microseconds are, which somebody took for milliseconds."""
+    shell.user_ns["rows"] = [{"celsius": 1.0, "_timestamp": 1_772_359_140_000_000}]
+    assert "1772359140000000 ms" in run(f"%%siddhi --events rows\n{ONE}").text
+
+
+def test_gaps_of_a_frame_are_null_in_what_is_sent() -> None:
+    """JSON has no NaN; times are milliseconds."""
+    frame = pd.DataFrame({"v": [1.0, None], "at": pd.to_datetime(["1970-01-01 00:00:01", None])})
+    assert json.loads(_encoded(frame)) == [{"v": 1.0, "at": 1000}, {"v": None, "at": None}]
