@@ -7,7 +7,7 @@ here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from lockstep.clock import Clock
@@ -34,11 +34,12 @@ class Tasks:
         self._log = log
         self._running: dict[str, asyncio.Task[None]] = {}
 
-    def supervise(self, name: str, work: Work) -> None:
-        """Runs `work` until it returns; starts it again when it raises."""
+    def supervise(self, name: str, work: Work, **told: str) -> None:
+        """Runs `work` until it returns; starts it again when it raises. `told`: what its log lines
+        say besides, such as the app."""
         if name in self.names:
             raise ValueError(f"a task named {name} is running")
-        task = asyncio.create_task(self._keep_running(name, work), name=name)
+        task = asyncio.create_task(self._keep_running(name, work, told), name=name)
         self._running[name] = task
         task.add_done_callback(lambda done: self._forget(name, done))
 
@@ -61,7 +62,7 @@ class Tasks:
         if self._running.get(name) is done:
             del self._running[name]
 
-    async def _keep_running(self, name: str, work: Work) -> None:
+    async def _keep_running(self, name: str, work: Work, told: Mapping[str, str]) -> None:
         pause_ms = BACKOFF_FIRST_MS
         while True:
             started_ms = self._clock.monotonic_ms()
@@ -69,17 +70,17 @@ class Tasks:
                 await work()
                 return
             except Exception as error:
-                self._report(name, error, pause_ms)
+                self._report(self._log.bind(task=name, **told), error, pause_ms)
             if self._clock.monotonic_ms() - started_ms >= STEADY_MS:
                 pause_ms = BACKOFF_FIRST_MS
             await self._clock.sleep_ms(pause_ms)
             pause_ms = min(pause_ms * 2, BACKOFF_MAX_MS)
 
-    def _report(self, name: str, error: Exception, pause_ms: int) -> None:
+    def _report(self, log: Logger, error: Exception, pause_ms: int) -> None:
         if isinstance(error, LockstepError) and error.retryable:
-            self._log.warning("task will try again", task=name, error=str(error), pause_ms=pause_ms)
+            log.warning("task will try again", error=str(error), pause_ms=pause_ms)
         else:
-            self._log.exception("task failed", task=name, error=str(error), pause_ms=pause_ms)
+            log.exception("task failed", error=str(error), pause_ms=pause_ms)
 
 
 async def run_side_by_side(*works: Work) -> None:

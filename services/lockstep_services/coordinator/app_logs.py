@@ -150,7 +150,7 @@ class AppLogs:
                 if await self._store.deployments.get(deployment.app) == deployment:
                     self._log.error(
                         "an app has lost an output log: undeploy it with purge, deploy it again",
-                        app=deployment.app, group=name.group, partition=name.partition,
+                        app=deployment.app, group=name.group, partition=str(name.partition),
                     )  # fmt: skip
 
     async def _tell_unknown(self, apps: set[str], deployed: Sequence[Deployment]) -> None:

@@ -155,7 +155,7 @@ class Recording:
 
     def _tell(self, one: Failover) -> None:
         self._log.info(
-            "another leader", app=one.app, group=one.group, partition=one.partition,
+            "another leader", app=one.app, group=one.group, partition=str(one.partition),
             node=one.to_node, before=one.from_node, epoch=one.epoch, why=one.why,
             gap_ms=one.gap_ms,
         )  # fmt: skip

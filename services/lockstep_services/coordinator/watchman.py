@@ -118,7 +118,7 @@ class Watchman:
         try:
             await self._desired.renew(
                 blocked.app, blocked.excluding, "a position is set aside: workers die of it",
-                group=blocked.group, partition=blocked.partition, position=blocked.position,
+                group=blocked.group, partition=str(blocked.partition), position=blocked.position,
             )  # fmt: skip
         except LockstepError as error:  # undeployed meanwhile, or changed: looked at again
             self._log.warning("not set aside", app=blocked.app, why=error.message)

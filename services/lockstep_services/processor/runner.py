@@ -24,7 +24,7 @@ from lockstep_services.processor.publish.following import FollowLoop
 from lockstep_services.processor.publish.marking import MarkLoop
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
-from lockstep_services.processor.replica.site import Surroundings
+from lockstep_services.processor.replica.site import Surroundings, labels_of
 from lockstep_services.processor.replica.standby import standby_of
 from lockstep_services.processor.replica.standing import RestartReplicaError
 from lockstep_services.processor.revise.basing import BaseLoop
@@ -49,7 +49,7 @@ class GroupRunner:
         self._name = name = view.log
         self._view = view
         self._nodes = nodes
-        self._log = around.log.bind(app=name.app, group=name.group, partition=name.partition)
+        self._log = around.log.bind(**labels_of(name))
         self._replica: Replica | None = None
         self._publishing: Publishing | None = None
         self._leadership: Leadership | None = None

@@ -30,7 +30,7 @@ from lockstep_services.processor.presence import Presence
 from lockstep_services.processor.replica.hearing import LogHearing
 from lockstep_services.processor.replica.looking import LookPace
 from lockstep_services.processor.replica.reading import SharedReadings
-from lockstep_services.processor.replica.site import MakeOffload, Surroundings
+from lockstep_services.processor.replica.site import MakeOffload, Surroundings, labels_of
 from lockstep_services.processor.revise.pacing import RevisionPace
 from lockstep_services.processor.runner import GroupRunner
 from lockstep_services.processor.showing import show
@@ -158,7 +158,7 @@ class Processor:
                 runner.want(view, nodes)
                 continue
             runner = self._runners[key] = GroupRunner(self._around, view, nodes, self._pace)
-            self._context.tasks.supervise(f"replica-{key}", runner.run)
+            self._context.tasks.supervise(f"replica-{key}", runner.run, **labels_of(view.log))
 
     async def _reaches_anybody(self) -> bool:
         if self._watch.alive("coordinator"):

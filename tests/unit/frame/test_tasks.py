@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
+from structlog.testing import capture_logs
 
 from lockstep.clock import VirtualClock
 from lockstep.events import UnavailableError
@@ -42,9 +43,12 @@ async def test_a_bug_is_survived_like_a_server_that_is_away() -> None:
         runs += 1
         raise RuntimeError("a bug")
 
-    tasks.supervise("work", work)
-    await clock.advance_ms(300)
+    with capture_logs() as told:
+        tasks.supervise("work", work, app="A", partition="2")
+        await clock.advance_ms(300)
     assert runs == 3
+    lines = {(line["task"], line["app"], line["partition"], line["error"]) for line in told}
+    assert lines == {("work", "A", "2", "a bug")}
     await tasks.stop_all()
     await clock.advance_ms(10_000)
     assert runs == 3
