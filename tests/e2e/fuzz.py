@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from lockstep.bus import RecordTooLargeError
 from lockstep.cli.processes import ProcessSuite, has_console
 from lockstep.clock import SystemClock
 from lockstep.frame import World
@@ -207,9 +208,12 @@ async def _over_the_bus(scene: Scene) -> None:
     before = await _count_letters(scene)
     bad = 0
     for message in messages("In", seed=scene.seed, count=scene.requests):
-        await scene.world.bus.ingress.publish(
-            APP, message.stream, message.payload, headers=message.headers
-        )
+        try:
+            await scene.world.bus.ingress.publish(
+                APP, message.stream, message.payload, headers=message.headers
+            )
+        except RecordTooLargeError:  # told to the sender, before anything is sent
+            continue
         scene.tally.requests += 1
         scene.tally.events += message.is_good
         bad += not message.is_good
