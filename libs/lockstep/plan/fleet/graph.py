@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from lockstep.plan.fleet.partitions import partition_trait
@@ -25,6 +25,12 @@ class Graph:
         self._rules = rules
         self.nodes: dict[str, PlanNode] = {node.name: node for node in plan.nodes}
         self._known_roots: dict[str, frozenset[str]] = {}
+        self._writers = _turned({name: node.written for name, node in self.nodes.items()})
+        self._readers = _turned({name: self.reads(name) for name in self.nodes})
+        led = {
+            name: {x for one in self.reads(name) for x in self.roots(one)} for name in self.nodes
+        }
+        self._ahead = {one: frozenset(nodes) for one, nodes in _turned(led).items()}
         self.traits: dict[str, Trait] = self._traits()
 
     def _traits(self) -> dict[str, Trait]:
@@ -90,17 +96,9 @@ class Graph:
         """The nodes that write a stream."""
         return self._writers.get(stream, ())
 
-    @cached_property
-    def _writers(self) -> dict[str, tuple[str, ...]]:
-        return _turned({name: self.writes(name) for name in self.nodes})
-
     def readers(self, stream: str) -> tuple[str, ...]:
         """The nodes that read a stream."""
         return self._readers.get(stream, ())
-
-    @cached_property
-    def _readers(self) -> dict[str, tuple[str, ...]]:
-        return _turned({name: self.reads(name) for name in self.nodes})
 
     def roots(self, stream: str) -> frozenset[str]:
         """The streams whose events may at once bring rows of this one, itself among them."""
@@ -136,14 +134,6 @@ class Graph:
         """The nodes that rows of a stream lead to."""
         return self._ahead.get(stream, frozenset())
 
-    @cached_property
-    def _ahead(self) -> dict[str, frozenset[str]]:
-        found: dict[str, set[str]] = {}
-        for name in self.nodes:
-            for root in {root for one in self.reads(name) for root in self.roots(one)}:
-                found.setdefault(root, set()).add(name)
-        return {root: frozenset(nodes) for root, nodes in found.items()}
-
     def meetings(self, nodes: frozenset[str]) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
         """Where what one event brings comes together from two sides: (the nodes, the streams that
         it may have come from)."""
@@ -176,7 +166,7 @@ def _trait(node: PlanNode, checked: CheckedApp, rules: int) -> Trait:
     return partition_trait(node, checked, rules)
 
 
-def _turned(streams: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _turned(streams: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """From the streams of each node to the nodes of each stream, in order of the text."""
     found: dict[str, dict[str, None]] = {}
     for node, named in streams.items():
