@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from lockstep.clock import Randomness, SeededRandomness
 from lockstep.simulating.errors import SimulationError
@@ -27,12 +28,28 @@ class Found:
 
 Fetch = Callable[[DatabaseRows, int], Awaitable[Found]]
 """Asks a datasource for at most so many rows. Errors: LockstepError."""
+T = TypeVar("T")
+
+
+class Aside(Protocol):
+    """Where work is done that takes long: `asyncio.to_thread`, or `at_once` where everything has
+    to happen in one order."""
+
+    def __call__(self, work: Callable[[], T], /) -> Awaitable[T]:
+        """The result of the work."""
+
+
+async def at_once(work: Callable[[], T], /) -> T:
+    """In the caller's turn of the loop, which waits for it."""
+    return work()
 
 
 class Drawn:
     """Events at random, without an end."""
 
     count: int | None = None
+    batch_characters = 65_536
+    """To draw them takes long, so there are fewer in a batch than of texts that are there."""
 
     def __init__(self, rules: Sequence[Rule], names: Sequence[str], randomness: Randomness) -> None:
         self._rules = rules
@@ -47,6 +64,9 @@ class Drawn:
 
 class Listed:
     """Rows that are there, over and over."""
+
+    batch_characters = 1_000_000
+    """As a receiver takes it, also where JSON needs several bytes for each."""
 
     def __init__(self, rows: Rows, names: Sequence[str], times_ms: Sequence[int] | None) -> None:
         self._rows = rows
@@ -72,16 +92,37 @@ class Feed:
     schedule: Schedule
     total: int | None
 
+    def batch(self, first: int, most: int) -> list[Event]:
+        """The events from that number on: one at least, then so many that they can go together."""
+        events = list[Event]()
+        left = self.source.batch_characters
+        while len(events) < most and left > 0:
+            events.append(self.source.event(first + len(events)))
+            left -= _characters(events[-1])
+        return events
+
 
 async def feed_of(
-    setup: FeedSetup, columns: Columns, randomness: Randomness, fetch: Fetch, bounds: Bounds
+    setup: FeedSetup,
+    columns: Columns,
+    randomness: Randomness,
+    fetch: Fetch,
+    bounds: Bounds,
+    aside: Aside = asyncio.to_thread,
 ) -> Feed:
-    """SimulationError for rules and rows that do not fit the stream; what `fetch` raises."""
+    """SimulationError for rules and rows that do not fit the stream; what `fetch` raises. `aside`:
+    where rules are tried and rows are read, which may be a hundred thousand."""
     names = [name for name, _ in columns]
     if setup.random is not None:
-        rules = _rules(setup, columns)
+        rules = await aside(lambda: _rules(setup, columns))
         return _feed(setup, Drawn(rules, names, randomness), Even(setup.rate_per_s))
-    rows, times = await _rows(setup, columns, fetch, bounds)
+    found = None if setup.database is None else await fetch(setup.database, bounds.max_rows)
+    return await aside(lambda: _listed(setup, columns, found, bounds))
+
+
+def _listed(setup: FeedSetup, columns: Columns, found: Found | None, bounds: Bounds) -> Feed:
+    names = [name for name, _ in columns]
+    rows, times = _rows(setup, columns, found, bounds)
     if not rows:
         raise SimulationError("there is no row to send", where=setup.stream)
     source = Listed(rows, names, times if setup.keep_times else None)
@@ -118,15 +159,15 @@ def _rules(setup: FeedSetup, columns: Columns) -> list[Rule]:
     return rules
 
 
-async def _rows(
-    setup: FeedSetup, columns: Columns, fetch: Fetch, bounds: Bounds
+def _rows(
+    setup: FeedSetup, columns: Columns, found: Found | None, bounds: Bounds
 ) -> tuple[Rows, list[int] | None]:
     try:
-        if setup.database is None:
+        if found is None:
             return csv_table(
                 setup.csv or "", columns, max_rows=bounds.max_rows, time_column=setup.time_column
             )
-        return _fitted(await fetch(setup.database, bounds.max_rows), columns, setup.time_column)
+        return _fitted(found, columns, setup.time_column)
     except SimulationError as error:
         raise _within(setup.stream, error) from None
 
@@ -146,6 +187,14 @@ def _fitted(found: Found, columns: Columns, time_column: str) -> tuple[Rows, lis
         return rows, None
     at_time = there[time_column.lower()]
     return in_order(rows, [time_ms(row[at_time], time_column) for row in found.rows])
+
+
+def _characters(event: Event) -> int:
+    """About, as JSON has it."""
+    return sum(
+        len(name) + len(value if isinstance(value, str) else repr(value)) + 6
+        for name, value in event.items()
+    )
 
 
 def _within(stream: str, error: SimulationError) -> SimulationError:

@@ -6,6 +6,7 @@ itself. A regular expression knows groups, alternatives and repetitions, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -24,15 +25,18 @@ PRINTABLE: Final = "".join(map(chr, range(32, 127)))
 CLASSES: Final = {"d": DIGITS, "w": LETTERS + DIGITS + "_", "s": " "}
 SPECIAL: Final = {"n": "\n", "t": "\t", "r": "\r"}
 UNKNOWN: Final = "bBAZDWSpPkxu0123456789"
+_TIMES: Final = re.compile(r"\d{1,9}", re.ASCII)
 Draw = Callable[[Randomness], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Draws texts that are never longer than `longest` characters."""
+    """Draws texts that are never longer than `longest` characters. `members`: of a pattern that is
+    one character of these."""
 
     draw: Draw
     longest: int
+    members: str = ""
 
 
 def one_of(choices: Sequence[str], randomness: Randomness) -> str:
@@ -177,7 +181,10 @@ class _Reader:
             return piece
 
         def draw(randomness: Randomness) -> str:
-            return "".join(piece.draw(randomness) for _ in range(between(least, most, randomness)))
+            count = between(least, most, randomness)
+            if piece.members:
+                return _many_of(piece.members, count, randomness)
+            return "".join([piece.draw(randomness) for _ in range(count)])
 
         return Pattern(draw, piece.longest * most)
 
@@ -201,7 +208,7 @@ class _Reader:
     def _counted(self) -> tuple[int, int]:
         inside, closing, _ = self.rest.partition("}")
         low, comma, high = inside.partition(",")
-        if not closing or not low.isdigit() or not (high == "" or high.isdigit()):
+        if not closing or not _TIMES.fullmatch(low) or not (high == "" or _TIMES.fullmatch(high)):
             raise self.refused("a number of times is {2}, {2,4} or {2,}")
         self._at += len(inside) + 1
         least = min(int(low), MAX_TEXT_CHARACTERS)
@@ -224,4 +231,10 @@ class _Reader:
 
 
 def _chosen(members: str) -> Pattern:
-    return Pattern(lambda randomness: one_of(members, randomness), 1)
+    return Pattern(lambda randomness: one_of(members, randomness), 1, members)
+
+
+def _many_of(members: str, count: int, randomness: Randomness) -> str:
+    """As `one_of` would give one after the other, without a call for each."""
+    size, last, fraction = len(members), len(members) - 1, randomness.fraction
+    return "".join([members[min(int(fraction() * size), last)] for _ in range(count)])

@@ -17,10 +17,12 @@ from lockstep.simulating.patterns import between, pattern_of
 from lockstep.simulating.values import REAL, WHOLE, Columns, Rows, fitted, read
 
 DECIMALS: Final = 3
-"""Of numbers that are drawn from a range."""
+"""Of numbers that are drawn from a range, unless its ends have more."""
+MAX_DIGITS: Final = 30
+"""Of a whole number in a rule."""
 _NUMBER: Final = r"-?\d+(?:\.\d+)?"
-_RANGE: Final = re.compile(rf"({_NUMBER})\.\.({_NUMBER})")
-_SEQUENCE: Final = re.compile(rf"({_NUMBER})\+\+({_NUMBER})?")
+_RANGE: Final = re.compile(rf"({_NUMBER})\.\.({_NUMBER})", re.ASCII)
+_SEQUENCE: Final = re.compile(rf"({_NUMBER})\+\+({_NUMBER})?", re.ASCII)
 Rule = Callable[[int, Randomness], Any]
 """The value of the event with that number."""
 
@@ -79,29 +81,50 @@ def _matching(written: str, name: str, kind: str, *, plain: bool) -> Rule:
 
 
 def _ranged(low: str, high: str, name: str, kind: str) -> Rule:
-    if float(low) > float(high):
-        raise SimulationError(f"{low} is more than {high}", where=name, hint=f"{high}..{low}")
     if kind in WHOLE or (kind == "string" and "." not in low + high):
         if "." in low + high:
             raise SimulationError(f"{low}..{high} has fractions, it is {kind}", where=name)
-        first, last = int(low), int(high)
+        first, last = _whole(low, name), _whole(high, name)
+        _check_order(first, last, low, high, name)
         return lambda _number, randomness: fitted(between(first, last, randomness), name, kind)
     _check_number(f"{low}..{high}", name, kind)
-    start, width = float(low), float(high) - float(low)
-    return lambda _number, randomness: fitted(
-        round(start + randomness.fraction() * width, DECIMALS), name, kind
-    )
+    start, end = float(low), float(high)
+    _check_order(start, end, low, high, name)
+    places = max(DECIMALS, _places(low), _places(high))
+
+    def draw(_number: int, randomness: Randomness) -> Any:
+        # Rounding may pass an end that is itself no multiple of the last place.
+        value = round(start + randomness.fraction() * (end - start), places)
+        return fitted(min(max(value, start), end), name, kind)
+
+    return draw
+
+
+def _check_order(first: float, last: float, low: str, high: str, name: str) -> None:
+    if first > last:
+        raise SimulationError(f"{low} is more than {high}", where=name, hint=f"{high}..{low}")
+
+
+def _whole(written: str, name: str) -> int:
+    if len(written.removeprefix("-")) > MAX_DIGITS:
+        raise SimulationError(f"a number of more than {MAX_DIGITS} digits", where=name)
+    return int(written)
+
+
+def _places(written: str) -> int:
+    """Behind the point."""
+    return len(written.partition(".")[2])
 
 
 def _counted(first: str, step: str, name: str, kind: str) -> Rule:
     if "." not in first + step:
-        start, by = int(first), int(step)
+        start, by = _whole(first, name), _whole(step, name)
         _check_number(f"{first}++{step}", name, kind)
         return lambda number, _randomness: fitted(start + number * by, name, kind)
     if kind in WHOLE:
         raise SimulationError(f"{first}++{step} has fractions, it is {kind}", where=name)
     _check_number(f"{first}++{step}", name, kind)
-    places = max(len(one.partition(".")[2]) for one in (first, step))
+    places = max(_places(first), _places(step))
     return lambda number, _randomness: fitted(
         round(float(first) + number * float(step), places), name, kind
     )

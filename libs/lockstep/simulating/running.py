@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 
 from lockstep.clock import Clock, wait_set
 from lockstep.events import LockstepError
-from lockstep.simulating.feeds import Event, Feed
+from lockstep.simulating.feeds import Aside, Event, Feed
 from lockstep.simulating.pacing import Stopwatch
 
 
@@ -39,10 +40,17 @@ class Sent:
     refused: int = 0
     reason: str = ""
 
+    def plus(self, more: Sent) -> Sent:
+        """Of both; a later reason goes before an earlier one."""
+        return Sent(
+            self.accepted + more.accepted, self.refused + more.refused, more.reason or self.reason
+        )
+
 
 Send = Callable[[str, Sequence[Event], str], Awaitable[Sent]]
 """Stream, events, key. LockstepError: with `retryable` the same is sent again, after
-`retry_after_s` where it says one; otherwise the feed has failed."""
+`retry_after_s` where it says one; with a `status` 413 in smaller batches, and an event that is too
+large by itself is refused; otherwise the feed has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +83,11 @@ class Figures:
 class FeedRun:
     """One feed on its way."""
 
-    def __init__(self, feed: Feed, send: Send, clock: Clock, key: str, pacing: Pacing) -> None:
+    def __init__(
+        self, feed: Feed, send: Send, clock: Clock, key: str, pacing: Pacing, aside: Aside
+    ) -> None:
         self.feed = feed
+        self._aside = aside
         self.phase = Phase.READY
         self._send = send
         self._clock = clock
@@ -126,13 +137,17 @@ class FeedRun:
         """Until it is done, stopped or has failed."""
         try:
             while self.phase not in OVER:
+                self._changed.clear()  # what is seen here cuts no later rest short
                 if self.phase is not Phase.RUNNING:
                     await self._rest(None)
                 elif self._is_complete():
                     self._turn(Phase.DONE)
                 elif due := self._due():
                     await self._deliver(due)
-                    await self._rest(self._pacing.tick_ms)
+                    if self._due():
+                        await asyncio.sleep(0)  # no feed has the loop for itself
+                    else:
+                        await self._rest(self._pacing.tick_ms)
                 else:
                     await self._rest(self._until_next_ms())
         except LockstepError as error:
@@ -154,25 +169,45 @@ class FeedRun:
         return max(1, self.feed.schedule.due_ms(self._next) - self._watch.elapsed_ms)
 
     async def _deliver(self, due: int) -> None:
-        """The next batch; whoever is slower than the schedule moves the schedule."""
-        count = min(due, self._pacing.batch_events)
-        if due > count:
-            self._watch.set_ms(self.feed.schedule.due_ms(self._next + count - 1))
-        events = [self.feed.source.event(self._next + at) for at in range(count)]
-        key = f"{self._key}-{self._next}"
-        self._next += count
-        self._under_way = count
+        """The next batch. Of one that is too large each half goes by itself, under its own key."""
+        first = self._next
+        self._idle.clear()  # a pause waits for what is being drawn, too
+        try:
+            most = min(due, self._pacing.batch_events)
+            events = await self._aside(lambda: self.feed.batch(first, most))
+        finally:
+            self._idle.set()
+        self._next += len(events)
+        self._under_way = len(events)
+        if due > len(events):
+            self._move_schedule()
         failures = 0
-        while self.phase not in OVER:
+        parts: list[tuple[str, int, Sequence[Event]]] = [(f"{self._key}-{first}", first, events)]
+        while parts and self.phase not in OVER:
             if self.phase is Phase.PAUSED:
                 await self._rest(None)
                 continue
-            pause_ms = await self._once(events, key, failures)
+            key, number, part = parts[-1]
+            try:
+                pause_ms = await self._once(part, key, failures)
+            except LockstepError as error:
+                if not _is_too_large(error):
+                    raise
+                parts[-1:] = _halves(self._key, number, part)
+                continue
             if pause_ms is None:
-                self._under_way = 0
-                return
-            failures += 1
-            await self._rest(pause_ms)
+                failures = 0
+                self._under_way -= len(part)
+                parts.pop()
+            else:
+                failures += 1
+                await self._rest(pause_ms)
+
+    def _move_schedule(self) -> None:
+        """Whoever is slower than the schedule moves it, so that no more than a tick is made up."""
+        latest_ms = self.feed.schedule.due_ms(self._next - 1) + self._pacing.tick_ms
+        if self._watch.elapsed_ms > latest_ms:
+            self._watch.set_ms(latest_ms)
 
     async def _once(self, events: Sequence[Event], key: str, failures: int) -> int | None:
         """None: it was answered; else how long to wait before it is sent again. The watch stands
@@ -181,26 +216,27 @@ class FeedRun:
         try:
             answer = await self._send(self.feed.stream, events, key)
         except LockstepError as error:
-            if not error.retryable:
+            if len(events) == 1 and _is_too_large(error):
+                answer = Sent(0, 1, str(error))
+            elif error.retryable:
+                return self._held(error, failures)
+            else:
                 raise
-            self._held_up += 1
-            self._trouble = error.message
-            self._watch.stop()
-            asked_s = getattr(error, "retry_after_s", None)
-            wait_ms = self._pacing.backoff_ms * (1 << min(failures, 10))
-            return int(asked_s * 1000) if asked_s else min(wait_ms, self._pacing.backoff_max_ms)
         finally:
             self._idle.set()
-        before = self._sent
-        self._sent = Sent(
-            before.accepted + answer.accepted,
-            before.refused + answer.refused,
-            answer.reason or before.reason,
-        )
+        self._sent = self._sent.plus(answer)
         self._trouble = ""
         if self.phase is Phase.RUNNING:
             self._watch.start()
         return None
+
+    def _held(self, error: LockstepError, failures: int) -> int:
+        self._held_up += 1
+        self._trouble = error.message
+        self._watch.stop()
+        asked_s = getattr(error, "retry_after_s", None)
+        wait_ms = self._pacing.backoff_ms * (1 << min(failures, 10))
+        return int(asked_s * 1000) if asked_s else min(wait_ms, self._pacing.backoff_max_ms)
 
     async def _rest(self, at_most_ms: int | None) -> None:
         """Until somebody changes the phase, or the time is over."""
@@ -215,8 +251,21 @@ class FeedRun:
         self._changed.set()
 
 
+def _is_too_large(error: LockstepError) -> bool:
+    return getattr(error, "status", None) == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+def _halves(
+    key: str, number: int, events: Sequence[Event]
+) -> list[tuple[str, int, Sequence[Event]]]:
+    """With a key for each. The second one first: it is the last to go."""
+    middle = len(events) // 2
+    halves = [(number + middle, events[middle:]), (number, events[:middle])]
+    return [(f"{key}-{at}-{len(half)}", at, half) for at, half in halves]
+
+
 class Simulation:
-    """Feeds of one app that run at the same time."""
+    """Feeds of one app that run at the same time. `aside`: where batches are made ready."""
 
     def __init__(
         self,
@@ -225,10 +274,12 @@ class Simulation:
         clock: Clock,
         key: str,
         pacing: Pacing | None = None,
+        aside: Aside = asyncio.to_thread,
     ) -> None:
         made = pacing or Pacing()
         self.runs = [
-            FeedRun(feed, send, clock, f"{key}-{number}", made) for number, feed in enumerate(feeds)
+            FeedRun(feed, send, clock, f"{key}-{number}", made, aside)
+            for number, feed in enumerate(feeds)
         ]
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from lockstep.events.typed import converted, from_json
 from lockstep.simulating.errors import SimulationError
+
+LEAST_PACE: Final = 1e-6
+"""Events per second, and times as fast: an event in eleven days. Slower ones end in numbers that
+no clock has."""
+MOST: Final = 10**15
+"""Repetitions, events, milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +101,25 @@ def check_feed(feed: FeedSetup, bounds: Bounds) -> None:
             feed, f"{feed.rate_per_s:g} events per second",
             f"more than 0, at most {bounds.max_rate_per_s}",
         )  # fmt: skip
+    if feed.rate_per_s < LEAST_PACE:
+        raise _wrong(feed, f"{feed.rate_per_s:g} events per second", f"at least {LEAST_PACE:g}")
     if feed.speed is not None and not (feed.speed > 0 and math.isfinite(feed.speed)):
         raise _wrong(feed, f"a speed of {feed.speed:g}", "more than 0; 1 is as it happened")
+    if feed.speed is not None and feed.speed < LEAST_PACE:
+        raise _wrong(feed, f"a speed of {feed.speed:g}", f"at least {LEAST_PACE:g}")
     if feed.speed is not None and (not feed.time_column or feed.random is not None):
         raise _wrong(feed, "has a speed, and no times", "name the time_column of its rows")
     if feed.keep_times and not feed.time_column:
         raise _wrong(feed, "keeps times, and has none", "name the time_column of its rows")
     if feed.repeat < 0:
         raise _wrong(feed, f"repeats {feed.repeat} times", "1 or more, or 0: until it is stopped")
-    for name, value in (("limit_events", feed.limit_events), ("for_ms", feed.for_ms)):
+    counts = (("limit_events", feed.limit_events), ("for_ms", feed.for_ms))
+    for name, value in counts:
         if value is not None and value < 1:
             raise _wrong(feed, f"{name} is {value}", "1 or more, or nothing")
+    for name, value in (("repeat", feed.repeat), *counts):
+        if value is not None and value > MOST:
+            raise _wrong(feed, f"{name} is too large", f"at most {MOST}")
     rows = feed.database
     if rows is not None and bool(rows.table) == bool(rows.select):
         raise _wrong(feed, "asks a database for nothing or for two things", "table or select")

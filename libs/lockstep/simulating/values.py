@@ -18,6 +18,7 @@ REAL: Final = ("float", "double")
 SHOWN_CHARACTERS: Final = 60
 UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION: Final = re.compile(r"(\d{1,9})(ms|s|m|h|d)")
+_DIGITS: Final = re.compile(r"-?\d+", re.ASCII)
 Columns = Sequence[Sequence[str]]
 """Name and type of each attribute, in the stream's order."""
 Rows = list[list[Any]]
@@ -80,12 +81,13 @@ def csv_table(
     order of their times. SimulationError names the line."""
     lines = _lines(written)
     names = [name for name, _ in columns]
-    order, at_time, first = list(range(len(columns))), -1, 1
-    head = [one.strip() for one in lines[0]] if lines else []
-    if head and set(head) >= {*names, *([time_column] if time_column else [])}:
-        order = [head.index(name) for name in names]
-        at_time = head.index(time_column) if time_column else -1
-        lines, first = lines[1:], 2
+    order, at_time, width = list(range(len(columns))), -1, len(columns)
+    head = [one.strip() for one in lines[0][1]] if lines else []
+    named, timed = _places(head, names), _places(head, [time_column] if time_column else [])
+    if named and timed is not None:
+        order, width = named, len(head)
+        at_time = timed[0] if timed else -1
+        lines = lines[1:]
     elif time_column:
         raise SimulationError(
             f"its first line does not name {time_column!r} and all attributes", where="CSV",
@@ -94,11 +96,9 @@ def csv_table(
     if len(lines) > max_rows:
         raise SimulationError(f"{len(lines)} lines: {max_rows} fit", where="CSV")
     rows, times = [], []
-    for number, line in enumerate(lines, first):
-        if len(line) <= max([*order, at_time], default=0):
-            raise SimulationError(
-                f"{len(line)} values, expected {len(columns)}", where=f"line {number}"
-            )
+    for number, line in lines:
+        if len(line) != width:
+            raise SimulationError(f"{len(line)} values, expected {width}", where=f"line {number}")
         try:
             rows.append(row_of([line[at] for at in order], columns))
             if at_time >= 0:
@@ -110,11 +110,31 @@ def csv_table(
     return in_order(rows, times) if at_time >= 0 else (rows, None)
 
 
-def _lines(written: str) -> list[list[str]]:
+def _places(head: Sequence[str], names: Sequence[str]) -> list[int] | None:
+    """Where a head has each of these names, in whatever case where none is written just so; None
+    unless it has all of them, each in a place of its own."""
+    lowered = [one.lower() for one in head]
+    found = []
+    for name in names:
+        if name not in head and name.lower() not in lowered:
+            return None
+        found.append(head.index(name) if name in head else lowered.index(name.lower()))
+    return found if len(set(found)) == len(found) else None
+
+
+def _lines(written: str) -> list[tuple[int, list[str]]]:
+    """Each row with the number of the line where it begins; a text between quotation marks may go
+    on over several, and empty lines are none."""
+    reader = csv.reader(io.StringIO(written.removeprefix("\ufeff")))
+    found, begins = [], 1
     try:
-        return [row for row in csv.reader(io.StringIO(written.removeprefix("\ufeff"))) if row]
+        for row in reader:
+            if row:
+                found.append((begins, row))
+            begins = reader.line_num + 1
     except csv.Error as error:
-        raise SimulationError(str(error), where="CSV") from error
+        raise SimulationError(str(error), where=f"CSV, line {begins}") from error
+    return found
 
 
 def in_order(rows: Rows, times: list[int]) -> tuple[Rows, list[int]]:
@@ -125,12 +145,12 @@ def in_order(rows: Rows, times: list[int]) -> tuple[Rows, list[int]]:
 
 def time_ms(written: Any, name: str) -> int:
     """Epoch milliseconds of a number or of an ISO 8601 time (UTC where it names no zone)."""
-    if isinstance(written, int | float) and not isinstance(written, bool):
-        return int(written)
     text = str(written).strip()
     try:
-        if text.removeprefix("-").isdigit():
-            return int(text)
+        if isinstance(written, int | float) and not isinstance(written, bool):
+            return _epoch_ms(int(written))
+        if _DIGITS.fullmatch(text):
+            return _epoch_ms(int(text))
         found = datetime.fromisoformat(text)
         return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
@@ -138,6 +158,13 @@ def time_ms(written: Any, name: str) -> int:
             f"{text[:SHOWN_CHARACTERS]!r} is no time", where=name,
             hint="milliseconds since 1970, or 2026-03-01T14:05:00+01:00",
         ) from None  # fmt: skip
+
+
+def _epoch_ms(value: int) -> int:
+    """A timestamp has 64 bits."""
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError(value)
+    return value
 
 
 def duration_ms(written: str, name: str) -> int:

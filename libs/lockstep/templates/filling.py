@@ -7,7 +7,7 @@ SiddhiQL's own tokens first, so that a value takes the place of one token or sta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from lockstep.secrets.references import BEGINNING
@@ -21,6 +21,7 @@ from lockstep.templates.values import Kind, Value, literal, within
 _PLACE: Final = re.compile(r"\$\{([^{}\n]*)\}")
 _APP_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 EXAMPLE_APP: Final = "Example"
+_NAMED: Final = "@app:name('${app}')"
 
 
 def filled(template: Template, app: str, values: Mapping[str, Value]) -> str:
@@ -39,7 +40,10 @@ def filled(template: Template, app: str, values: Mapping[str, Value]) -> str:
     found: dict[str, tuple[Kind, Value]] = {APP: (Kind.STRING, app)}
     for one in template.parameters:
         found[one.name] = one.kind, one.value(values.get(one.name))
-    return _put(template.text, found)
+    marked = _Marked(template.text)
+    text = _put(marked, found)
+    _refuse_other_names(template, marked)
+    return text
 
 
 def check_template(template: Template) -> CheckedApp:
@@ -49,9 +53,8 @@ def check_template(template: Template) -> CheckedApp:
     app = check(filled(template, EXAMPLE_APP, examples))
     if app.name != EXAMPLE_APP:
         raise TemplateError(
-            "all instances would be one app", where=f"template '{template.name}'",
-            hint="@app:name('${app}')",
-        )  # fmt: skip
+            "all instances would be one app", where=f"template '{template.name}'", hint=_NAMED
+        )
     return app
 
 
@@ -62,6 +65,7 @@ class _Marked:
         number = 0
         while (mark := f"p{number}_of_template_") in text:
             number += 1
+        self.original = text
         self._names: list[str] = []
         self._mark = mark
         self._place = re.compile(rf"{mark}(\d+)_")
@@ -87,8 +91,43 @@ class _Marked:
         return self._place.sub(lambda found: instead(self._names[int(found[1])]), part)
 
 
-def _put(text: str, values: Mapping[str, tuple[Kind, Value]]) -> str:
-    marked, out, at, filled_in = _Marked(text), list[str](), 0, 0
+def _refuse_other_names(template: Template, marked: _Marked) -> None:
+    """TemplateError where a value has a say in the app's name: whoever gives values may operate the
+    app of that name, and no other."""
+    for token in _of_app_name(tokens(marked.text)):
+        names = marked.names(token)
+        if names and (names != [APP] or marked.whole(_inside(token)) is None):
+            raise TemplateError(
+                "the app's name is more than the name of the instance",
+                where=f"template '{template.name}', line {token.line}", hint=_NAMED,
+            )  # fmt: skip
+
+
+def _of_app_name(found: Iterable[Token]) -> Iterator[Token]:
+    """The tokens between the brackets of @app:name."""
+    before: tuple[str, ...] = ()
+    is_within = False
+    for token in found:
+        before = (*before[-4:], token.strip("`").lower())
+        if is_within and token != ")":
+            yield token
+        is_within = token != ")" if is_within else before == ("@", "app", ":", "name", "(")
+
+
+def _inside(token: Token) -> str:
+    """What is between the quotes of a text."""
+    if token.type != "STRING_LITERAL":
+        return token
+    length = len(_quote(token))
+    return token[length:-length]
+
+
+def _quote(token: Token) -> str:
+    return '"""' if token.startswith('"""') else token[0]
+
+
+def _put(marked: _Marked, values: Mapping[str, tuple[Kind, Value]]) -> str:
+    out, at, filled_in = list[str](), 0, 0
 
     def skipped(end: int | None) -> str:
         """Comments stay as they are."""
@@ -108,7 +147,8 @@ def _put(text: str, values: Mapping[str, tuple[Kind, Value]]) -> str:
         out += [skipped(start), _instead(token, marked, values)]
         at, filled_in = start + len(token), filled_in + len(names)
     result = "".join([*out, skipped(None)])
-    due = {"${": text.count("${") - filled_in, "{{": text.count("{{")}
+    due = {one: marked.original.count(one) for one in ("${", "{{")}
+    due["${"] -= filled_in
     for one in due:
         if result.count(one) != due[one]:
             raise TemplateError(
@@ -120,7 +160,7 @@ def _put(text: str, values: Mapping[str, tuple[Kind, Value]]) -> str:
 def _instead(token: Token, marked: _Marked, values: Mapping[str, tuple[Kind, Value]]) -> str:
     where = f"line {token.line}"
     if token.type == "STRING_LITERAL":
-        quote = '"""' if token.startswith('"""') else token[0]
+        quote = _quote(token)
         return marked.put(token, lambda name: _within(name, values[name][1], quote))
     name = marked.whole(token)
     if name is None or token.type != "ID":

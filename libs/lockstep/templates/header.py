@@ -153,7 +153,8 @@ def _parameter(said: str, where: str) -> Parameter:
         raise TemplateError(f"a {kind} has no 'from … to …'", where=where, hint=_HINT)
 
     def value(literal: str) -> Value:
-        return read(kind, literal.strip("'\""), where)
+        is_quoted = literal[0] in "'\""
+        return read(kind, literal[1:-1] if is_quoted else literal, where)
 
     choices = tuple(value(one[0]) for one in _EACH.finditer(found["choices"] or ""))
     bounds = [

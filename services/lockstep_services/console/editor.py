@@ -13,6 +13,7 @@ from nicegui.element import Element
 from lockstep.editing import Known, Problem, complete, formatted, hover, known
 
 MAX_TEXT_CHARACTERS: Final = 300_000
+"""Of a text that is completed in, explained, or compared."""
 MAX_COMPLETIONS: Final = 400
 DRAFT: Final = "lockstep-draft"
 """Under which the browser keeps the text that was written last: Try and Versions read it."""
@@ -51,11 +52,12 @@ class Editor(Element, component="static/editor.js", esm={"nicegui-codemirror": s
         self.on("format", lambda: self.format())
 
     async def _changed(self, event: Any) -> None:
-        await self.take(str(event.args)[:MAX_TEXT_CHARACTERS])
+        await self.take(str(event.args))
 
     async def current(self) -> str:
-        """The text as it stands in the browser, also a moment after a key."""
-        self.text = str(await self.run_method("text", timeout=10.0))[:MAX_TEXT_CHARACTERS]
+        """The text as it stands in the browser, also a moment after a key. Whole: a part of one
+        that is too long for an app may be an app itself, and another one."""
+        self.text = str(await self.run_method("text", timeout=10.0))
         return self.text
 
     async def take(self, text: str) -> None:

@@ -3,12 +3,13 @@ than its page."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
 from lockstep.clock import Clock, SystemRandomness
 from lockstep.settings import ConsoleSettings
-from lockstep.simulating import Bounds, Send, Simulation, SimulationError
+from lockstep.simulating import Aside, Bounds, Send, Simulation, SimulationError
 from lockstep.simulating.feeds import Feed
 
 ENDS_AFTER_S: Final = 10
@@ -31,16 +32,22 @@ class Simulations:
         self._running: set[Simulation] = set()
 
     def begin(
-        self, feeds: Sequence[Feed], send: Send, clock: Clock, settings: ConsoleSettings
+        self,
+        feeds: Sequence[Feed],
+        send: Send,
+        clock: Clock,
+        settings: ConsoleSettings,
+        aside: Aside = asyncio.to_thread,
     ) -> Simulation:
-        """Starts one, to be ended. SimulationError when too many run."""
+        """Starts one, to be ended. SimulationError when too many run. `aside`: where its batches
+        are made ready, as the loop is that of all pages."""
         self._running = {one for one in self._running if not one.is_over}
         if len(self._running) >= settings.max_simulations:
             raise SimulationError(
                 f"{settings.max_simulations} simulations run on this console already",
                 hint="stop one, use `lockstep simulate`, or raise console.max_simulations",
             )
-        made = Simulation(feeds, send, clock, SystemRandomness().uuid_hex())
+        made = Simulation(feeds, send, clock, SystemRandomness().uuid_hex(), aside=aside)
         self._running.add(made)
         made.start()
         return made

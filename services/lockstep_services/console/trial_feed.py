@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -120,29 +121,32 @@ class Feed:
         await self._send(self.stream, [row])
 
     async def _send_csv(self) -> None:
-        schema = self._schemas.get(self.stream, ())
+        stream, written = self.stream, self._csv.value or ""
+        schema = self._schemas.get(stream, ())
         try:
-            rows = csv_rows(self._csv.value or "", schema, max_rows=MAX_EVENTS)
+            rows = await asyncio.to_thread(csv_rows, written, schema, max_rows=MAX_EVENTS)
         except SimulationError as error:
             tell(str(error), "warning")
             return
         for row in rows:
-            await self._send(self.stream, [row])
+            await self._send(stream, [row])
         tell(f"{len(rows)} events sent")
 
     async def _upload(self, event: Any) -> None:
         self._csv.value = (await event.file.read()).decode("utf-8", errors="replace")
 
     async def _send_random(self) -> None:
+        stream, kinds = self.stream, self._kinds()
         rules = [str(one.value or "") for one in self._draws]
         count, gap = int(self._many.value or 1), int(self._gap.value or 0)
         try:
-            rows = drawn(rules, self._kinds(), min(count, MAX_EVENTS), self._randomness)
+            most = min(count, MAX_EVENTS)
+            rows = await asyncio.to_thread(drawn, rules, kinds, most, self._randomness)
         except SimulationError as error:
             tell(str(error), "warning")
             return
         for row in rows:
-            await self._send(self.stream, [row])
+            await self._send(stream, [row])
             if gap:
                 await self._pass(gap)
 

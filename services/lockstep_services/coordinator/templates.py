@@ -18,7 +18,7 @@ from lockstep.frame.bodies import UNREADABLE, read_body
 from lockstep.frame.callers import may, require
 from lockstep.rights import Permission
 from lockstep.store import Deployment, Documents, HowDeployed
-from lockstep.templates import Template, Value, check_template, filled, template_of
+from lockstep.templates import Template, TemplateError, Value, check_template, filled, template_of
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.versions import who_asks
@@ -64,12 +64,13 @@ class Templates:
         instances = await self._instances(request)
         found = []
         for name in await self._documents.names(KIND):
-            template = await self._known(name)
+            template = _legible(name, await self._text(name))
             found.append(_shown(template, instances.get(name, [])))
         return web.json_response({"templates": found})
 
     async def _get(self, request: web.Request) -> web.Response:
-        template = await self._known(request.match_info["template"])
+        name = request.match_info["template"]
+        template = _legible(name, await self._text(name))
         instances = (await self._instances(request)).get(template.name, [])
         return web.json_response({**_shown(template, instances), "text": template.text})
 
@@ -112,10 +113,15 @@ class Templates:
 
     async def _start(self, request: web.Request) -> web.Response:
         """Starts one, or gives one other values, or today's text of the template."""
-        app = request.match_info["app"]
+        app, name = request.match_info["app"], request.match_info["template"]
         body: _Values = await read_body(request, _Values)
-        template = await self._known(request.match_info["template"])
+        template = await self._known(name)
         text = filled(template, app, body.values)
+        if (await self._desired.plan(text)).name != app:
+            raise Problem(  # the right was asked for of this app alone
+                HTTPStatus.BAD_REQUEST, f"template '{name}' makes an app of another name",
+                hint="its text has to say @app:name('${app}')",
+            )  # fmt: skip
         values = {one.name: one.value(body.values.get(one.name)) for one in template.parameters}
         settings = {MADE_OF: template.name, VALUES: msgspec.json.encode(values).decode()}
 
@@ -142,10 +148,13 @@ class Templates:
         return web.json_response({"template": name, "app": app})
 
     async def _known(self, name: str) -> Template:
+        return template_of(await self._text(name))
+
+    async def _text(self, name: str) -> str:
         text = await self._documents.get(KIND, name)
         if text is None:
             raise _nothing(name)
-        return template_of(text)
+        return text
 
     async def _instances(self, request: web.Request) -> dict[str, list[dict[str, Any]]]:
         """Those that the caller may view, by template."""
@@ -167,6 +176,15 @@ def refuse_instances(settings: Mapping[str, str]) -> None:
             HTTPStatus.BAD_REQUEST, f"the setting '{given[0]}' belongs to instances of templates",
             hint="leave it out, or start an instance: PUT /v1/templates/<template>/instances/<app>",
         )  # fmt: skip
+
+
+def _legible(name: str, text: str) -> Template:
+    """As it says itself; one that an earlier release kept and this one refuses says why. Its text
+    can be read and put right, and the others are listed beside it."""
+    try:
+        return template_of(text)
+    except TemplateError as error:
+        return Template(name, f"It cannot be started: {error}", (), text)
 
 
 def _values(deployment: Deployment) -> dict[str, Value]:

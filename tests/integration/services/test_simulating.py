@@ -245,6 +245,36 @@ async def test_a_receiver_that_is_behind_holds_a_feed_up_and_nothing_is_lost(
         assert numbers == list(range(1, 501))
 
 
+async def test_rows_that_no_body_holds_together_arrive_in_smaller_ones(cluster_of: Start) -> None:
+    """All of one time, once and in order; one that is too large by itself is refused alone."""
+    limits = {"LOCKSTEP_RECEIVER__MAX_BODY_BYTES": "20000"}
+    async with cluster_of(*NODES, **limits) as cluster:
+        await cluster.deploy(APP)
+        url = cluster.url("receiver")
+        async with Client(Addresses(url, url, cluster.url("coordinator"))) as client:
+
+            async def post(path: str, body: bytes, headers: Mapping[str, str]) -> Any:
+                return await client.request("POST", url + path, body=body, headers=headers)
+
+            rows = "".join(
+                f"1000,{'x' * (30_000 if number == 70 else 900)},1.5,{number}\n"
+                for number in range(100)
+            )
+            setup = FeedSetup(
+                stream="Reading", csv=f"at,room,celsius,n\n{rows}", time_column="at", speed=1.0
+            )
+            bounds = Bounds(max_feeds=1, max_rate_per_s=1_000, max_rows=100)
+            feed = await feed_of(setup, READING, SeededRandomness(1), fetching(post, print), bounds)
+            run = Simulation([feed], sending("Fed", post), SystemClock(), "k")
+            run.start()
+            await run.wait()
+        (done,) = run.figures()
+        assert (done.phase, done.sent, done.refused) == (Phase.DONE, 99, 1), done
+        assert "20000 bytes" in done.reason
+        numbers = [data[2] for _, data in await taken(cluster, "Reading")]
+        assert numbers == [number for number in range(100) if number != 70]
+
+
 async def _known(cluster: Cluster, wanted: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
     """What the receiver answers once it knows the token: it looks for new ones at most so often."""
 

@@ -44,6 +44,41 @@ def test_the_ends_of_a_whole_range_come_as_often_as_the_middle() -> None:
     assert min(seen.values()) > 800
 
 
+@pytest.mark.parametrize(
+    ("rule", "low", "high"),
+    [
+        ("0.0001..0.0002", 0.0001, 0.0002),
+        ("0.12344..0.12351", 0.12344, 0.12351),
+        ("52.5200..52.5201", 52.52, 52.5201),
+        ("-1.5..-1.4", -1.5, -1.4),
+    ],
+)
+def test_a_range_keeps_its_ends_however_many_places_they_have(
+    rule: str, low: float, high: float
+) -> None:
+    """No value is beyond them, and both can come."""
+    found = set(values(rule, "double", 2_000))
+    assert (min(found), max(found)) == (low, high)
+
+
+def test_a_class_that_is_repeated_is_drawn_as_one_after_the_other() -> None:
+    """The same seed draws the same."""
+    each = pattern_of("[a-z]" * 50, plain=False).draw(SeededRandomness(4))
+    assert pattern_of("([a-z]){50}", plain=False).draw(_Skipping(4)) == each
+
+
+class _Skipping(SeededRandomness):
+    """Without its first draw, which says how many there are."""
+
+    _begun = False
+
+    def fraction(self) -> float:
+        if self._begun:
+            return super().fraction()
+        self._begun = True
+        return 0.0
+
+
 def test_sequences_constants_and_values_of_json() -> None:
     """Numbers in a file are themselves, lists are choices, `=` makes a constant of any text."""
     assert values("1++", "long", 3) == [1, 2, 3]
@@ -78,6 +113,8 @@ def test_a_drawn_text_matches_its_expression(written: str) -> None:
         (r"\bword", "is not known here"),
         ("a{4,2}", "is no number of times"),
         ("a{x}", "a number of times is"),
+        ("a{²}", "a number of times is"),
+        ("a{" + "9" * 5_000 + "}", "a number of times is"),
         ("[z-a]", "z-a is no range"),
         ("(?=a)", "there is (?:…) alone"),
         ("[^ -~]", "leaves no character"),
@@ -107,6 +144,16 @@ def test_empty_repetitions_cost_nothing() -> None:
         ("1++", "bool", "celsius: 1++1 gives numbers, it is bool"),
         ("1..2", "bool", "celsius: 1..2 gives numbers, it is bool"),
         ("/[a/", "string", "celsius: pattern '[a', character 3: a class is not closed"),
+        (f"1..{'9' * 5_000}", "long", "celsius: a number of more than 30 digits"),
+        (f"-{'9' * 400}..1", "string", "celsius: a number of more than 30 digits"),
+        (f"1++{'9' * 5_000}", "long", "celsius: a number of more than 30 digits"),
+        (f"1..{'9' * 400}", "double", "celsius: 'inf' is no double"),
+        (
+            "9007199254740993..9007199254740992",
+            "long",
+            "celsius: 9007199254740993 is more than"
+            " 9007199254740992 (hint: 9007199254740992..9007199254740993)",
+        ),
         ([], "int", "celsius: a choice of nothing"),
         ("=inf", "double", "celsius: 'inf' is no double"),
     ],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import json
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -22,6 +24,7 @@ from lockstep.simulating import (
     Simulation,
     SimulationError,
     Timed,
+    at_once,
     feed_of,
 )
 from lockstep.simulating.feeds import Event
@@ -82,7 +85,7 @@ async def simulation(
     """Of these feeds, not started."""
     randomness = SeededRandomness(5)
     feeds = [await feed_of(one, COLUMNS, randomness, nothing, BOUNDS) for one in setups]
-    return Simulation(feeds, door.send, clock, "k", pacing or Pacing(tick_ms=1))
+    return Simulation(feeds, door.send, clock, "k", pacing or Pacing(tick_ms=1), at_once)
 
 
 def counting(**more: Any) -> FeedSetup:
@@ -181,6 +184,162 @@ async def test_a_feed_faster_than_its_door_moves_its_schedule() -> None:
     assert max(sizes) == 50
     assert door.numbers() == list(range(1, sum(sizes) + 1))
     await run.stop_now()
+
+
+@pytest.mark.parametrize("rate", [20_000, 200_000, 400_000])
+async def test_a_feed_whose_door_keeps_up_is_as_fast_as_it_was_asked_to_be(rate: int) -> None:
+    """Also where more than a batch is due at a time."""
+    clock = VirtualClock()
+    door = Door(clock)
+    run = await simulation(
+        clock, door, counting(rate_per_s=rate, for_ms=200), pacing=Pacing(tick_ms=50)
+    )
+    run.start()
+    await clock.advance_ms(300)
+    (figures,) = run.figures()
+    assert (figures.phase, figures.sent, figures.held_up) == (Phase.DONE, rate // 5, 0)
+    assert door.numbers() == list(range(1, rate // 5 + 1))
+    assert max(len(events) for _, _, events in door.taken) == 1_000
+
+
+async def test_what_a_slow_door_did_not_take_comes_in_no_burst_behind_it() -> None:
+    """A batch, and what is due within a tick, is all that is made up."""
+    clock = VirtualClock()
+    door = Door(clock)
+    run = await simulation(clock, door, counting(rate_per_s=10_000), pacing=Pacing(tick_ms=50))
+    door.holds.clear()
+    run.start()
+    await clock.advance_ms(10_000)
+    door.holds.set()
+    await clock.advance_ms(20)
+    assert 1_000 < len(door.numbers()) < 2_000
+    await run.stop_now()
+
+
+class LargeError(LockstepError):
+    """As a receiver says it of a body."""
+
+    status = 413
+
+
+class Narrow(Door):
+    """Takes bodies of so many bytes."""
+
+    def __init__(self, clock: VirtualClock, most_bytes: int) -> None:
+        super().__init__(clock)
+        self._most_bytes = most_bytes
+
+    async def send(self, stream: str, events: Sequence[Event], key: str) -> Sent:
+        """One batch, or an error."""
+        if len(json.dumps(events)) > self._most_bytes:
+            self.keys.append(key)
+            raise LargeError("the body is too large")
+        return await super().send(stream, events, key)
+
+
+async def test_large_rows_of_one_time_go_in_batches_of_about_a_megabyte() -> None:
+    """As a receiver takes them, in their order."""
+    clock = VirtualClock()
+    door = Narrow(clock, 1_100_000)
+    rows = "".join(f"1000,{'x' * 90_000},{number}\n" for number in range(60))
+    large = FeedSetup(stream="Reading", csv=f"at,room,n\n{rows}", time_column="at", speed=1.0)
+    run = await simulation(clock, door, large)
+    run.start()
+    await clock.advance_ms(100)
+    assert run.figures()[0].phase is Phase.DONE
+    assert [len(events) for _, _, events in door.taken] == [12] * 5
+    assert door.numbers() == list(range(60))
+
+
+async def test_a_batch_that_is_too_large_goes_in_halves_under_keys_of_their_own() -> None:
+    """In their order. An event that is too large by itself is refused alone, with what was said."""
+    clock = VirtualClock()
+    door = Narrow(clock, 250)
+    rows = "".join(f"1000,{'x' * (300 if number == 6 else 60)},{number}\n" for number in range(9))
+    large = FeedSetup(stream="Reading", csv=f"at,room,n\n{rows}", time_column="at", speed=1.0)
+    run = await simulation(clock, door, large)
+    door.answers = [Sent(2), BusyError(1.0)]
+    run.start()
+    await clock.advance_ms(500)
+    (held,) = run.figures()
+    assert (held.sent, held.waiting, held.held_up) == (2, 7, 1)
+    await clock.advance_ms(2_000)
+    (figures,) = run.figures()
+    assert (figures.phase, figures.sent, figures.refused) == (Phase.DONE, 8, 1)
+    assert figures.reason == "the body is too large"
+    assert door.numbers() == [0, 1, 2, 3, 4, 5, 7, 8]
+    retried = [key for key in set(door.keys) if door.keys.count(key) > 1]
+    assert retried == ["k-0-2-2"]
+
+
+async def test_an_event_that_is_too_large_stops_nothing_behind_it() -> None:
+    """Also where the receiver was busy before it said so."""
+    clock = VirtualClock()
+    door = Door(clock)
+    door.answers = [BusyError(1.0), LargeError("the body is too large")]
+    run = await simulation(clock, door, counting(rate_per_s=10, limit_events=3))
+    run.start()
+    await clock.advance_ms(5_000)
+    (figures,) = run.figures()
+    assert (figures.phase, figures.sent, figures.refused) == (Phase.DONE, 2, 1)
+    assert door.times() == [1_100, 1_200]
+
+
+async def test_drawn_texts_close_a_batch_and_the_loop_goes_on_meanwhile() -> None:
+    """They are drawn on another thread; a pause waits for what is being drawn."""
+    clock = VirtualClock()
+    door = Door(clock)
+    is_drawn, goes_on = asyncio.Event(), asyncio.Event()
+    taken: list[bool] = []
+
+    async def aside(work: Callable[[], Any], /) -> Any:
+        found = await asyncio.to_thread(lambda: (threading.current_thread(), work()))
+        taken.append(found[0] is not threading.main_thread())
+        is_drawn.set()
+        await goes_on.wait()
+        return found[1]
+
+    setup = FeedSetup(
+        stream="Reading", random={"room": "/[a-z]{4000}/", "n": "1++"}, rate_per_s=10_000,
+        limit_events=100,
+    )  # fmt: skip
+    feed = await feed_of(setup, COLUMNS, SeededRandomness(5), nothing, BOUNDS)
+    run = Simulation([feed], door.send, clock, "k", Pacing(tick_ms=1), aside)
+    run.start()
+    await asyncio.wait_for(is_drawn.wait(), 10)
+    pausing = asyncio.ensure_future(run.pause())
+    await clock.advance_ms(1_000)
+    assert not pausing.done()
+    goes_on.set()
+    await pausing
+    before = run.figures()
+    await clock.advance_ms(1_000)
+    assert run.figures() == before
+    run.start()
+
+    async def over() -> None:
+        while not run.is_over:
+            await clock.advance_ms(5)
+            await asyncio.sleep(0.001)
+
+    await asyncio.wait_for(over(), 30)
+    assert all(taken)
+    assert door.numbers() == list(range(1, 101))
+    assert max(len(events) for _, _, events in door.taken) == 17
+
+
+async def test_many_rows_are_read_while_the_loop_goes_on() -> None:
+    """On a thread where nothing else is said."""
+    threads: set[bool] = set()
+
+    class Watched(str):
+        def removeprefix(self, prefix: str, /) -> str:
+            threads.add(threading.current_thread() is threading.main_thread())
+            return super().removeprefix(prefix)
+
+    setup = FeedSetup(stream="Reading", csv=Watched("a,1\n"))
+    await feed_of(setup, COLUMNS, SeededRandomness(1), nothing, BOUNDS)
+    assert threads == {False}
 
 
 async def test_refused_events_are_counted_with_the_last_reason() -> None:

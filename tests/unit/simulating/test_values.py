@@ -19,12 +19,31 @@ def test_csv_by_order_or_by_names() -> None:
     assert named == [["hall", None, 3, True]]
 
 
+def test_a_head_is_known_in_whatever_case_it_is_written() -> None:
+    """It was sent as an event where all attributes are texts. Names that differ in case alone are
+    told apart, and more columns may stand beside them."""
+    doors = [("room", "string"), ("door", "string")]
+    assert csv_rows("Room,door\nhall,front\n", doors, max_rows=9) == [["hall", "front"]]
+    assert csv_rows("DOOR,No,ROOM\nfront,1,hall\n", doors, max_rows=9) == [["hall", "front"]]
+    twins = [("a", "string"), ("A", "string")]
+    assert csv_rows("A,a\n1,2\n", twins, max_rows=9) == [["2", "1"]]
+    assert csv_rows("a,b\n", twins, max_rows=9) == [["a", "b"]]
+    timed = csv_table("AT,Room,Door\n5,hall,front\n", doors, max_rows=9, time_column="at")
+    assert timed == ([["hall", "front"]], [5])
+
+
 @pytest.mark.parametrize(
     ("written", "says"),
     [
         ("hall,warm,1,true", "line 1: celsius: 'warm' is no double"),
         ("room,celsius,n,on\nhall,1,1,yes", "line 2: on: 'yes' is no bool"),
         ("hall,1", "line 1: 2 values, expected 4"),
+        ("hall,21,5,1,true", "line 1: 5 values, expected 4"),
+        ("room,celsius,n,on\nhall,21,5,1,true", "line 2: 5 values, expected 4"),
+        ("room,celsius,n,on,more\nhall,21,5,true", "line 2: 4 values, expected 5"),
+        ("room,celsius,n,on\n\n\nhall,x,1,true\n", "line 4: celsius: 'x' is no double"),
+        ('room,celsius,n,on\n"a\nb",1,1,true\nhall,x,1,true', "line 4: celsius: 'x' is no double"),
+        ('room,celsius,n,on\n\n"a\nb",x,1,true', "line 3: celsius: 'x' is no double"),
         ("a,1,1,true\n" * 10, "CSV: 10 lines: 9 fit"),
     ],
 )
@@ -51,6 +70,7 @@ def test_rows_come_in_the_order_of_their_times() -> None:
     [
         ("room,celsius\na,1\n", "CSV: its first line does not name 'when' and all attributes"),
         ("when,room,celsius\nsoon,a,1\n", "line 2: when: 'soon' is no time"),
+        ("when,room,celsius\n" + "9" * 20 + ",a,1\n", "line 2: when: '99999999999999999999' is no"),
     ],
 )
 def test_missing_and_wrong_times_are_told(written: str, says: str) -> None:

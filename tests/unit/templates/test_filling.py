@@ -71,6 +71,28 @@ def test_where_parameters_may_not_stand(old: str, new: str, why: str) -> None:
         filled(template_of(TEXT.replace(old, new)), "Kitchen", {})
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["'${app}${room}'", "'${room}'", "${room}", "'${app}x${room}', 'b'", "value='a${app}${room}'"],
+)
+def test_no_value_has_a_say_in_the_apps_name(name: str) -> None:
+    """Whatever the values are, as the right is asked for of the instance's name; nor by default."""
+    text = TEXT.replace("'${app}'", name).replace("= 'kitchen'", "= ''")
+    template = template_of(text.replace("@app:name", "@App : `Name`"))
+    for work in (lambda: check_template(template), lambda: filled(template, "Kitchen", {})):
+        with pytest.raises(TemplateError, match="more than the name of the instance") as caught:
+            work()
+        assert caught.value.where == "template 'Room too hot', line 6"
+
+
+@pytest.mark.parametrize("name", ["'${app}'", '"${app}"', '"""${ app }"""', "${app}"])
+def test_the_name_of_the_instance_is_the_apps(name: str) -> None:
+    """However it is quoted; other annotations may have any parameter."""
+    template = template_of(TEXT.replace("'${app}'", name))
+    assert check_template(template).name == "Example"
+    assert check(filled(template, "Kitchen", {"room": "hall"})).name == "Kitchen"
+
+
 def test_what_nobody_asked_for_is_refused() -> None:
     """A value for no parameter, a name that is none, a quotation mark where none can stand."""
     template = template_of(TEXT.replace('"about ${room}, ${limit}"', "'about ${room}'"))

@@ -45,6 +45,7 @@ def test_parameters_are_read() -> None:
         ("-- parameter a int = 1.5", "is no int"),
         ("-- parameter a int from 1 to 2 = 3", "3 is out of range"),
         ("-- parameter a string in ('x') = 'y'", "is 'y'"),
+        ("-- parameter a string = '\"a\"'", "quotation marks that no text can have"),
         ("-- parameter app string", "two parameters 'app'"),
         ("-- parameter room string", "two parameters 'room'"),
         ("-- template: Another", "a template has one name"),
@@ -55,6 +56,17 @@ def test_what_is_wrong_is_told(line: str, why: str) -> None:
     with pytest.raises(TemplateError, match=why) as caught:
         template_of(f"{line}\n{TEXT}")
     assert caught.value.where or caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("\"'a'\"", "'a'"), ("'a\"b'", 'a"b'), ('"a\'"', "a'"), ("''", ""), ("plain", "plain")],
+)
+def test_quotation_marks_within_a_default_are_part_of_it(written: str, value: str) -> None:
+    """The outer pair alone encloses it; so do those of a choice."""
+    name = "-- template: T\n-- parameter a string"
+    assert template_of(f"{name} = {written}").parameters[0].default == value
+    assert template_of(f"{name} in ({written})").parameters[0].choices == (value,)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ class Simulator:
         self._forms: list[FeedForm] = []
         self._run: Simulation | None = None
         self._is_busy = False
+        self._is_gone = False
         self._randomness = SystemRandomness()
 
     def build(self) -> None:
@@ -163,10 +164,10 @@ class Simulator:
         self._forms.remove(form)
         panel.delete()
 
-    def _setup(self) -> Setup:
-        """What the forms say; SimulationError."""
+    async def _setup(self) -> Setup:
+        """What the forms say; SimulationError. A CSV in it may be large."""
         written = Setup(feeds=[one.setup() for one in self._forms])
-        return read_setup(written.text(), self._bounds)
+        return await asyncio.to_thread(lambda: read_setup(written.text(), self._bounds))
 
     async def _begin(self) -> None:
         if self._is_busy or (self._run is not None and not self._run.is_over):
@@ -180,8 +181,10 @@ class Simulator:
                     one, stream_of(self._streams, self._app, one.stream), self._randomness, fetch,
                     self._bounds,
                 )
-                for one in self._setup().feeds
+                for one in (await self._setup()).feeds
             ]  # fmt: skip
+            if self._is_gone:
+                return  # it was closed while rows were read: nobody could stop what began now
             self._run = self._view.world.simulations.begin(
                 feeds, self._sending(), self._view.world.clock, self._settings
             )
@@ -189,6 +192,8 @@ class Simulator:
             tell_error(error)
         finally:
             self._is_busy = False
+            if self._is_gone:
+                await self._end_run()
         self._show()
 
     async def _pause_or_resume(self) -> None:
@@ -206,6 +211,10 @@ class Simulator:
             self._show()
 
     async def _gone(self) -> None:
+        self._is_gone = True
+        await self._end_run()
+
+    async def _end_run(self) -> None:
         if self._run is not None:
             await self._view.world.simulations.end(self._run)
 
@@ -225,9 +234,9 @@ class Simulator:
         if self._forms:
             self._table.show([row_of(one) for one in found])
 
-    def _save(self) -> None:
+    async def _save(self) -> None:
         try:
-            written = self._setup().text()
+            written = (await self._setup()).text()
         except LockstepError as error:
             tell_error(error)
             return
@@ -237,7 +246,8 @@ class Simulator:
     async def _load(self, event: Any) -> None:
         event.sender.reset()
         try:
-            found = read_setup(await event.file.read(), self._bounds)
+            kept = await event.file.read()
+            found = await asyncio.to_thread(read_setup, kept, self._bounds)
             for one in found.feeds:
                 stream_of(self._streams, self._app, one.stream)
         except LockstepError as error:

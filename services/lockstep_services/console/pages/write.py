@@ -19,7 +19,7 @@ from lockstep.events import LockstepError
 from lockstep.events.paths import app_path
 from lockstep.templates import filled, template_of
 from lockstep_services.console import allowed, samples
-from lockstep_services.console.editor import DRAFT, Editor
+from lockstep_services.console.editor import DRAFT, MAX_TEXT_CHARACTERS, Editor
 from lockstep_services.console.look import (
     Cell,
     Table,
@@ -204,7 +204,8 @@ class Sheet:
                 self.view.trouble("")
             except LockstepError as error:
                 self.view.trouble(said(error))
-        rows = changed_lines(self.deployed, source) if self.deployed else []
+        can_compare = self.deployed and len(source) <= MAX_TEXT_CHARACTERS
+        rows = changed_lines(self.deployed, source) if can_compare else []
         self._beside.set_visibility(bool(rows))
         self._diff.clear()
         with self._diff:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,8 @@ from lockstep.cli.refusals import RefusedError
 from lockstep.editing import formatted, known
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.siddhiql import check
+from lockstep.siddhiql.syntax.parser import MAX_TEXT_CHARACTERS
+from lockstep_services.console import look
 from lockstep_services.console.editor import Editor
 from lockstep_services.console.pages.templates import NEW
 from lockstep_services.console.pages.write import (
@@ -165,6 +168,48 @@ async def test_a_text_is_laid_out_as_it_is_in_the_browser(
     monkeypatch.setattr(Editor, "current", current)
     await sheet_of(client, Suite())._format()
     assert browser.told == [("setText", formatted(typed), typed)]
+
+
+async def test_a_text_that_is_too_long_is_deployed_whole_or_not_at_all(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to where it was cut it is an app, too: one that has lost queries."""
+    head = "@app:name('Rooms') define stream S (room string);\n"
+    query = "from S select room insert into Out;\n"
+    begun = head + query * ((MAX_TEXT_CHARACTERS - len(head)) // len(query))
+    typed = begun + "--" + " " * (MAX_TEXT_CHARACTERS - len(begun) - 3) + "\n" + query
+    assert check(typed[:MAX_TEXT_CHARACTERS]).name == "Rooms"
+    told: list[tuple[str, Any]] = []
+
+    class Coordinator(Suite):
+        async def tell(self, method: str, path: str, body: Any) -> dict[str, Any]:
+            """Checks the text, as the real one does."""
+            told.append((path, body["text"]))
+            check(body["text"])
+            return await super().tell(method, path, body)
+
+    async def answer() -> str:
+        return typed
+
+    def run_method(_: Editor, name: str, *_told: Any, **_timeout: Any) -> Any:
+        return answer() if name == "text" else None
+
+    says: list[str] = []
+    monkeypatch.setattr(Editor, "run_method", run_method)
+    monkeypatch.setattr(look, "tell_error", lambda error: says.append(str(error)))
+    sheet = sheet_of(client, Coordinator())
+    editor = sheet._editor
+    assert editor is not None
+    (changed,) = [one for one in editor._event_listeners.values() if one.type == "change"]
+    editor._handle_event({"listener_id": changed.id, "args": typed})
+    press(client, "Deploy")
+    for _ in range(1_000):
+        if says and editor.found.problems:
+            break
+        await asyncio.sleep(0.01)
+    assert told == [("/v1/preview", typed)]
+    assert [f"longer than {MAX_TEXT_CHARACTERS} characters" in one for one in says] == [True]
+    assert f"longer than {MAX_TEXT_CHARACTERS}" in editor.found.problems[0].message
 
 
 async def test_a_suite_that_is_back_is_not_called_away(client: Client) -> None:

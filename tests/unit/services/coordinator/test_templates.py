@@ -112,6 +112,56 @@ async def test_an_instance_that_was_made_by_hand_breaks_no_list(values: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("'${app}${kind}'", "more than the name of the instance"),
+        ("'Mine2'", "makes an app of another name"),
+    ],
+)
+async def test_who_operates_an_app_replaces_no_other_by_a_template(name: str, says: str) -> None:
+    """An earlier release kept a template whose name another parameter can change: it starts nothing
+    any more, is listed, and can be put right."""
+    async with running() as (doors, process):
+        for app in ("M", "Mine2"):
+            text = OTHER.replace("Other", app)
+            await doors.ask(ADMIN, "PUT", "/v1/apps", {"text": text})
+        deployments = process._world.store.deployments
+        (mine2,) = [one for one in await deployments.list() if one.app == "Mine2"]
+        as_instance = replace(mine2, life=mine2.life.next, settings={"template": "Big ones"})
+        assert isinstance(await deployments.put(as_instance, epoch=2**62), Written)
+        text = TEXT.replace("'${app}'", name).replace("'a', 'b'", "'', 'ine2'")
+        await process._world.store.documents.put("template", "Big ones", text)
+        before = (await doors.ask(ADMIN, "GET", "/v1/apps/Mine2"))[1]
+        mary = await _token(doors, "operate", "M")
+        for kind in ("ine2", ""):
+            given = {"values": {"kind": kind}}
+            status, answer = await doors.ask(mary, "PUT", f"{ONE}/instances/M", given)
+            assert (status, says in str(answer)) == (400, True), answer
+        after = (await doors.ask(ADMIN, "GET", "/v1/apps/Mine2"))[1]
+        assert (after["version"], after["text"]) == (before["version"], before["text"])
+        (found,) = (await doors.ask(ADMIN, "GET", "/v1/templates"))[1]["templates"]
+        assert [one["app"] for one in found["instances"]] == ["Mine2"]
+        assert (await doors.ask(ADMIN, "PUT", ONE, {"text": text}))[0] == 400
+        assert (await doors.ask(ADMIN, "PUT", ONE, {"text": TEXT}))[0] == 200
+        assert (await doors.ask(ADMIN, "DELETE", f"{ONE}/instances/Mine2"))[0] == 200
+
+
+async def test_a_template_that_an_earlier_release_took_and_this_one_refuses_breaks_no_list() -> (
+    None
+):
+    """Its default has quotation marks that no value can have: it says so, and gives its text."""
+    text = TEXT.replace("in ('a', 'b')", "= '\"a\"'")
+    async with running("coordinator") as (doors, process):
+        await process._world.store.documents.put("template", "Big ones", text)
+        (found,) = (await doors.ask(ADMIN, "GET", "/v1/templates"))[1]["templates"]
+        assert found["template"] == "Big ones"
+        assert "It cannot be started: line 4: has quotation marks" in found["about"]
+        assert (await doors.ask(ADMIN, "GET", ONE))[1]["text"] == text
+        status, answer = await doors.ask(ADMIN, "PUT", f"{ONE}/instances/Mine", {})
+        assert (status, "quotation marks" in str(answer)) == (400, True)
+
+
+@pytest.mark.parametrize(
     ("body", "says"),
     [
         ({"text": TEXT.replace("Big ones", "Others")}, "its name is 'Others'"),
