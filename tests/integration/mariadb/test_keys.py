@@ -216,3 +216,25 @@ async def test_one_of_two_rows_with_one_unique_value_is_refused(
     assert await kept(connections) == []
     await sink.deliver(Batch(1, rows[:4]))
     assert await kept(connections) == [(str(number), str(number)) for number in range(4)]
+
+
+@pytest.mark.parametrize("index", ["", ", UNIQUE (v)"])
+async def test_an_unfit_row_takes_no_other_row_along(
+    connections: MysqlConnections, index: str
+) -> None:
+    """Rows that would clash if each change were made, and of which the last ones do not. One that
+    is new goes in when the rows that are there have changed."""
+    await run(connections, f"CREATE TABLE t (k varchar(9) PRIMARY KEY, v varchar(9){index})")
+    sink = sink_of(connections, "k")
+    await sink.open()
+    await sink.deliver(Batch(1, rows_of(("old", "1"), ("there", "2"))))
+    good = rows_of(("a", "7"), ("b", "7"), ("a", "8"), ("new", "1"), ("newer", "2"), ("there", "3"))
+    good += [OutputRow(OutputId(1, 6), "T", 0, ("old",), Operation.DELETE)]
+    unfit = [("c", "x" * 10), ("c", "y" * 10), ("\ud800", "1")]
+    bad = [OutputRow(OutputId(2, at), "T", 0, data) for at, data in enumerate(unfit)]
+    with pytest.raises(RowsRefusedError) as refused:
+        await sink.deliver(Batch(2, [*good, *bad]))
+    assert [one.row for one in refused.value.refused] == bad
+    await sink.deliver(Batch(2, good))
+    wanted = [("a", "8"), ("b", "7"), ("new", "1"), ("newer", "2"), ("there", "3")]
+    assert await kept(connections) == wanted

@@ -138,6 +138,12 @@ class TableSql:
         )
 
     @property
+    def there(self) -> str:
+        """Whether `update` would find a row: the key. It is kept as it is meanwhile."""
+        same = " AND ".join(f"{quoted(name)} = %s" for name in self.key)
+        return f"SELECT 1 FROM {quoted(self.table)} WHERE {same} LIMIT 1 FOR UPDATE"  # noqa: S608
+
+    @property
     def delete(self) -> str:
         """A row by its key; see `exact`."""
         same = [f"{quoted(name)} = %s" for name in self.key]

@@ -24,7 +24,7 @@ from lockstep.databases.mysql.connections import (
     passes,
     quoted,
 )
-from lockstep.events import FencedError, OutputRow
+from lockstep.events import FencedError, Operation, OutputRow
 from lockstep.telemetry import get_logger
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
 from lockstep_services.publisher.mysql.existing import (
@@ -43,7 +43,7 @@ from lockstep_services.publisher.mysql.sql import (
     TAKEN,
     TableSql,
 )
-from lockstep_services.publisher.rdbms.changes import statements
+from lockstep_services.publisher.rdbms.changes import one_by_one, statements
 from lockstep_services.publisher.rdbms.table_sink import Errors
 
 IDLE_S: Final = 60
@@ -204,18 +204,42 @@ class MysqlTable:
     async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
         """In a transaction that is rolled back. Rows that go in stay until its end: what comes
         behind them may be refused for them."""
-        refused = []
+        refused, new = [], []
         async with self._connections.transaction() as cursor:
-            for row in rows:
-                await cursor.execute("SAVEPOINT one")
-                try:
-                    await self._write(cursor, [row])
-                except self.unfit as error:
-                    if isinstance(error, pymysql.MySQLError) and passes(error):
-                        raise
-                    refused.append(RefusedRow(row, str(error)))
-                    await cursor.execute("ROLLBACK TO SAVEPOINT one")
+            for candidates in one_by_one(rows, self._binding.schema, self._key):
+                if self._may_clash and await self._is_new(cursor, candidates[0]):
+                    new.append(candidates)
+                else:
+                    refused += await self._refused(cursor, candidates)
+            for candidates in new:
+                refused += await self._refused(cursor, candidates)
             await cursor.execute("ROLLBACK")
+        return refused
+
+    async def _is_new(self, cursor: Any, row: OutputRow) -> bool:
+        """Whether it is one that `_upsert` inserts, behind all rows that it updates."""
+        if row.operation is Operation.DELETE:
+            return False
+        names = self._binding.schema.names
+        values = [row.data[names.index(name)] for name in self._key]
+        try:
+            return not await cursor.execute(self._sql.there, values)
+        except self.unfit as error:
+            _raise_if_passing(error)
+            return False  # a key that does not fit: writing it says so, too
+
+    async def _refused(self, cursor: Any, candidates: Sequence[OutputRow]) -> list[RefusedRow]:
+        """Those in front of the first one that goes in."""
+        refused = []
+        for row in candidates:
+            await cursor.execute("SAVEPOINT one")
+            try:
+                await self._write(cursor, [row])
+                break
+            except self.unfit as error:
+                _raise_if_passing(error)
+                refused.append(RefusedRow(row, str(error)))
+                await cursor.execute("ROLLBACK TO SAVEPOINT one")
         return refused
 
     async def _write(self, cursor: Any, rows: Sequence[OutputRow]) -> None:
@@ -252,3 +276,9 @@ class MysqlTable:
             if await cursor.execute(sql.alike(len(some)), given):
                 found = ", ".join(map(str, await cursor.fetchone()))
                 raise ValueError(f"there is a row with the key {found!r}, and {self._vague_key}")
+
+
+def _raise_if_passing(error: Exception) -> None:
+    """No row is at fault for it."""
+    if isinstance(error, pymysql.MySQLError) and passes(error):
+        raise error

@@ -23,16 +23,35 @@ class Changes:
 
 def keyed_changes(rows: Sequence[OutputRow], schema: StreamSchema, key: Sequence[str]) -> Changes:
     """The net effect of rows on a table with a primary key."""
-    at = [schema.names.index(name) for name in key]
-    width = len(schema.attributes)
-    last: dict[tuple[Any, ...], OutputRow] = {}
-    for row in rows:
-        # A deletion may bear the key's values alone.
-        whole = len(row.data) == width
-        last[tuple(row.data[i] for i in at) if whole else row.data] = row
+    last = dict(_by_key(rows, schema, key))
     kept = [row for row in last.values() if row.operation is not Operation.DELETE]
     gone = [k for k, row in last.items() if row.operation is Operation.DELETE]
     return Changes(columns(kept, schema), [list(column) for column in zip(*gone, strict=True)])
+
+
+def one_by_one(
+    rows: Sequence[OutputRow], schema: StreamSchema, key: Sequence[str]
+) -> list[list[OutputRow]]:
+    """What `statements` writes, in its order, a list for each change: the row that counts, then
+    those it takes the place of, the latest first. Of these the next one counts if it is refused."""
+    if not key:
+        return [[row] for row in rows]
+    found: dict[tuple[Any, ...], list[OutputRow]] = {}
+    for values, row in _by_key(rows, schema, key):
+        found.setdefault(values, []).append(row)
+    latest_first = [rows[::-1] for rows in found.values()]
+    return sorted(latest_first, key=lambda one: one[0].operation is not Operation.DELETE)
+
+
+def _by_key(
+    rows: Sequence[OutputRow], schema: StreamSchema, key: Sequence[str]
+) -> Iterator[tuple[tuple[Any, ...], OutputRow]]:
+    at = [schema.names.index(name) for name in key]
+    width = len(schema.attributes)
+    for row in rows:
+        # A deletion may bear the key's values alone.
+        whole = len(row.data) == width
+        yield tuple(row.data[i] for i in at) if whole else row.data, row
 
 
 class Statements(Protocol):

@@ -12,16 +12,15 @@ import asyncpg
 
 from lockstep.databases.postgres.connections import Connections
 from lockstep.databases.postgres.errors import PASSING
-from lockstep.events import FencedError, OutputRow, UnavailableError
+from lockstep.events import FencedError, OutputRow
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
-from lockstep_services.publisher.rdbms.changes import statements
+from lockstep_services.publisher.rdbms.changes import one_by_one, statements
+from lockstep_services.publisher.rdbms.rights import Missing, missing_rights
 from lockstep_services.publisher.rdbms.sql import (
     CREATE_CURSORS,
-    HAS_POLICIES,
     MOVE,
     TAKE_OVER,
     TableSql,
-    quoted,
 )
 from lockstep_services.publisher.rdbms.table_sink import Errors
 
@@ -68,34 +67,46 @@ class PostgresTable:
             await self._write(connection, rows)
 
     async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
-        """In a transaction that is rolled back. UnavailableError where the server lets us write no
-        row at all: its operator can mend that, and rows wait."""
-        refused = []
-        without_right = 0
+        """In a transaction that is rolled back. UnavailableError where the server lets this sink
+        write no row whatsoever: its operator can mend that, and rows wait."""
+        refused: list[tuple[OutputRow, Exception]] = []
         pool = await self._connections.pool()
         async with pool.acquire() as connection:
             probe = connection.transaction()
             await probe.start()
-            for row in rows:
-                try:
-                    async with connection.transaction():
-                        await self._write(connection, [row])
-                except self.away:  # some of them are server's errors, too
-                    raise
-                except self.unfit as error:
-                    refused.append(RefusedRow(row, str(error)))
-                    without_right += isinstance(error, asyncpg.InsufficientPrivilegeError)
+            for candidates in one_by_one(rows, self._binding.schema, self._key):
+                for row in candidates:
+                    error = await self._tried(connection, row)
+                    if error is None:
+                        break
+                    refused.append((row, error))
             await probe.rollback()
-            # A policy of the table may well refuse single rows in the same words.
-            if without_right == len(rows) and not await connection.fetchval(
-                HAS_POLICIES, quoted(self._sql.table)
-            ):
-                raise UnavailableError(
-                    f"the database lets this sink write nothing: {refused[0].reason}",
-                    where=self._binding.key,
-                    hint="grant INSERT, UPDATE and DELETE on the table to the sink's user",
-                )
-        return refused
+            return await self._told(connection, refused)
+
+    async def _tried(self, connection: asyncpg.Connection, row: OutputRow) -> Exception | None:
+        """What the server says against it."""
+        try:
+            async with connection.transaction():
+                await self._write(connection, [row])
+        except self.away:  # some of them are server's errors, too
+            raise
+        except self.unfit as error:
+            return error
+        return None
+
+    async def _told(
+        self, connection: asyncpg.Connection, refused: Sequence[tuple[OutputRow, Exception]]
+    ) -> list[RefusedRow]:
+        told = []
+        missing: Missing | None = None
+        for row, error in refused:
+            reason = str(error)
+            if isinstance(error, asyncpg.InsufficientPrivilegeError):
+                if missing is None:
+                    missing = await missing_rights(connection, self._sql, error, self._binding.key)
+                reason = missing.reason(row, error)
+            told.append(RefusedRow(row, reason))
+        return told
 
     async def _write(self, connection: asyncpg.Connection, rows: Sequence[OutputRow]) -> None:
         single = self._sql.delete_one

@@ -31,10 +31,6 @@ MOVE: Final = """
 UPDATE lockstep_sink_cursors SET sequence = $4 WHERE sink = $1 AND epoch = $2 AND sequence = $3"""
 
 
-HAS_POLICIES: Final = "SELECT relrowsecurity FROM pg_class WHERE oid = $1::text::regclass"
-"""Whether a table decides row by row who may write it."""
-
-
 def quoted(name: str) -> str:
     """A name as an SQL identifier; a dot separates schema and table."""
     return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))

@@ -6,7 +6,8 @@ replaced makes none any more: each transaction wants the epoch with which this o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import asyncpg
 
 from lockstep.databases.postgres.connections import Connections
 from lockstep.databases.postgres.values import CASTS
-from lockstep.events import AttributeType, FencedError
+from lockstep.events import AttributeType, FencedError, UnavailableError
 from lockstep_services.publisher.rdbms.postgres import PostgresTable
 from lockstep_services.publisher.rdbms.sql import CREATE_CURSORS, TAKE_OVER
 from lockstep_services.publisher.rdbms.table_sink import Errors
@@ -53,14 +54,22 @@ class PostgresStatements:
     async def take_over(self, *, forget: bool) -> None:
         """See `Statements`."""
         pool = await self._connections.pool()
-        async with pool.acquire() as connection, connection.transaction():
-            # Two publishers that start together would trip over each other's CREATE TABLE.
-            await connection.execute("SELECT pg_advisory_xact_lock(7235471)")
-            for statement in (CREATE_CURSORS, CREATE_CALLS, CREATE_ORDER):
-                await connection.execute(statement)
-            taken = await connection.fetchrow(TAKE_OVER, self._sink)
-            if forget:
-                await connection.execute(FORGET, self._sink)
+        try:
+            async with pool.acquire() as connection, connection.transaction():
+                # Two publishers that start together would trip over each other's CREATE TABLE.
+                await connection.execute("SELECT pg_advisory_xact_lock(7235471)")
+                for statement in (CREATE_CURSORS, CREATE_CALLS, CREATE_ORDER):
+                    await connection.execute(statement)
+                taken = await connection.fetchrow(TAKE_OVER, self._sink)
+                if forget:
+                    await connection.execute(FORGET, self._sink)
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise UnavailableError(
+                f"the database lets this sink note nothing: {error}",
+                where=self._sink,
+                hint="the sink's user needs CREATE on its schema, and all rights on"
+                " lockstep_sink_cursors and lockstep_sink_calls",
+            ) from error
         self._epoch = taken["epoch"]
 
     async def change(
@@ -68,7 +77,11 @@ class PostgresStatements:
     ) -> int:
         """See `Statements`."""
         pool = await self._connections.pool()
-        async with pool.acquire() as connection, connection.transaction():
+        async with (
+            self._with_rights(parts, types, values),
+            pool.acquire() as connection,
+            connection.transaction(),
+        ):
             number = await connection.fetchval(NEXT, self._sink, self._epoch)
             if number is None:
                 raise FencedError("another publisher has taken this sink over", where=self._sink)
@@ -91,11 +104,44 @@ class PostgresStatements:
         """See `Statements`."""
         pool = await self._connections.pool()
         try:
-            async with pool.acquire() as connection, connection.transaction(readonly=True):
+            async with (
+                self._with_rights(parts, types, values),
+                pool.acquire() as connection,
+                connection.transaction(readonly=True),
+            ):
                 cursor = await connection.cursor(marked(parts, types), *values)
                 return [tuple(row) for row in await cursor.fetch(max_rows + 1)]
         except asyncpg.ReadOnlySQLTransactionError as error:
             raise ValueError(str(error)) from error  # ours, not that of a server that may not write
+
+    @asynccontextmanager
+    async def _with_rights(
+        self, parts: Sequence[str], types: Sequence[AttributeType], values: Sequence[Any]
+    ) -> AsyncIterator[None]:
+        """UnavailableError where a right is missing for the statement, which its operator can mend.
+        A trigger or a policy that refuses what the values are says the same, but only when the
+        statement is made: a plan of it wants the rights alone."""
+        try:
+            yield
+        except asyncpg.InsufficientPrivilegeError as error:
+            if await self._is_denied(f"EXPLAIN {marked(parts, types)}", values):
+                raise UnavailableError(
+                    f"the database does not let this sink make its statement: {error}",
+                    where=self._sink,
+                    hint="grant the sink's user what the statement needs",
+                ) from error
+            raise
+
+    async def _is_denied(self, statement: str, values: Sequence[Any]) -> bool:
+        pool = await self._connections.pool()
+        try:
+            async with pool.acquire() as connection, connection.transaction(readonly=True):
+                await connection.fetch(statement, *values)
+        except asyncpg.InsufficientPrivilegeError:
+            return True
+        except asyncpg.SyntaxOrAccessError:  # there are no plans of it
+            return False
+        return False
 
 
 def marked(parts: Sequence[str], types: Sequence[AttributeType]) -> str:

@@ -35,7 +35,8 @@ class TableDatabase(Protocol):
         where it is expected, under the epoch of `take_over`."""
 
     async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
-        """Tries row after row, and keeps none."""
+        """Tries, one after the other and in the same order, the changes that `transact` would make,
+        and keeps none (`changes.one_by_one`). UnavailableError where no row is at fault."""
 
 
 class TableSink:
@@ -85,17 +86,19 @@ class TableSink:
         """The connections are shared and stay."""
 
     async def _refused(self, batch: Batch) -> Sequence[RefusedRow]:
-        """Rows for which the batch cannot go in; none: it has. Where they go in one by one, what
-        was in the way may have passed: the batch is tried once more."""
+        """Rows for which the batch cannot go in, in its order; none: it has. Where they go in one
+        by one, what was in the way may have passed: the batch is tried once more."""
         error = await self._tried(batch)
         if error is None:
             return []
         if not batch.rows:
-            raise UnavailableError(
-                f"the sink's place cannot be noted: {error}", where=self.binding.key
-            ) from error
+            raise self._unnoted(error) from error
         refused = await self._database.find_refused(batch.rows)
+        refused.sort(key=lambda one: one.row.id)
         if not refused and (again := await self._tried(batch)) is not None:
+            # The rows are not at fault where even no row goes in, and the place stays as it is.
+            if (unnoted := await self._tried(Batch(self._sequence, ()))) is not None:
+                raise self._unnoted(unnoted) from unnoted
             refused = [RefusedRow(row, str(again)) for row in batch.rows]
         return refused
 
@@ -109,6 +112,11 @@ class TableSink:
         except database.unfit as error:
             return error
         return None
+
+    def _unnoted(self, error: Exception) -> UnavailableError:
+        return UnavailableError(
+            f"the sink's place cannot be noted: {error}", where=self.binding.key
+        )
 
     def _away(self, error: BaseException) -> UnavailableError:
         return UnavailableError(f"the database is away: {why_away(error)}", where=self.binding.key)

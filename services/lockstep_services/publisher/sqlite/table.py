@@ -19,7 +19,7 @@ from lockstep.databases.sqlite.files import (
 )
 from lockstep.events import FencedError, OutputRow
 from lockstep_services.publisher.contract import RefusedRow, SinkBinding
-from lockstep_services.publisher.rdbms.changes import Columns, statements
+from lockstep_services.publisher.rdbms.changes import Columns, one_by_one, statements
 from lockstep_services.publisher.rdbms.table_sink import Errors
 from lockstep_services.publisher.sqlite.sql import (
     CREATE_CURSORS,
@@ -76,23 +76,34 @@ class SqliteTable:
     async def find_refused(self, rows: Sequence[OutputRow]) -> list[RefusedRow]:
         """In a transaction that is rolled back. Rows that go in stay until its end: what comes
         behind them may be refused for them."""
+        schema = self._binding.schema
 
         def work(connection: Connection) -> list[RefusedRow]:
             refused = []
             connection.execute("BEGIN IMMEDIATE")
-            for row in rows:
-                connection.execute("SAVEPOINT one")
-                try:
-                    with translated():
-                        self._write(connection, [row])
-                except self.unfit as error:
-                    refused.append(RefusedRow(row, str(error)))
-                    connection.execute("ROLLBACK TO SAVEPOINT one")
-                connection.execute("RELEASE SAVEPOINT one")
+            for candidates in one_by_one(rows, schema, self._key):
+                for row in candidates:
+                    reason = self._tried(connection, row)
+                    if reason is None:
+                        break
+                    refused.append(RefusedRow(row, reason))
             connection.execute("ROLLBACK")
             return refused
 
         return await self._file.change(work)
+
+    def _tried(self, connection: Connection, row: OutputRow) -> str | None:
+        """Why it does not go in."""
+        reason = None
+        connection.execute("SAVEPOINT one")
+        try:
+            with translated():
+                self._write(connection, [row])
+        except self.unfit as error:
+            reason = str(error)
+            connection.execute("ROLLBACK TO SAVEPOINT one")
+        connection.execute("RELEASE SAVEPOINT one")
+        return reason
 
     def _write(self, connection: Connection, rows: Sequence[OutputRow]) -> None:
         for sql, found in statements(rows, self._binding.schema, self._key, self._sql):

@@ -1,7 +1,7 @@
 """Rows of a batch as table changes: the last change of a key counts."""
 
 from lockstep.events import Attribute, AttributeType, Operation, OutputId, OutputRow, StreamSchema
-from lockstep_services.publisher.rdbms.changes import keyed_changes
+from lockstep_services.publisher.rdbms.changes import keyed_changes, one_by_one
 from lockstep_services.publisher.rdbms.sql import TableSql, quoted
 
 SCHEMA = StreamSchema(
@@ -44,6 +44,22 @@ def test_composite_keys_in_the_keys_order() -> None:
     """Deletes come as columns of the key."""
     rows = [change(1, "a", 1, None, operation=Operation.DELETE)]
     assert keyed_changes(rows, SCHEMA, ["n", "k"]).deletes == [[1], ["a"]]
+
+
+def test_one_by_one_is_the_net_effect_in_its_order() -> None:
+    """Deletions first, then of each key the last change; behind it what counts without it."""
+    rows = [
+        change(1, "a", 1, None),
+        change(2, "b", 1, None),
+        change(3, "c", 1, None),
+        change(4, "a", 2, None),
+        change(5, "b", operation=Operation.DELETE),
+        change(6, "a", 3, None),
+    ]
+    found = [[row.id.position for row in one] for one in one_by_one(rows, SCHEMA, ["k"])]
+    assert found == [[5, 2], [6, 4, 1], [3]]
+    found = [[row.id.position for row in one] for one in one_by_one(rows, SCHEMA, [])]
+    assert found == [[1], [2], [3], [4], [5], [6]]
 
 
 def test_identifiers_cannot_break_out() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from lockstep.databases import datasource_of_url
 from lockstep.databases.sqlite.files import SqliteFile
@@ -265,3 +266,65 @@ async def test_one_of_two_rows_with_one_unique_value_is_refused(
     assert kept(path) == []
     await sink.deliver(Batch(1, rows[:4]))
     assert [row[0] for row in kept(path)] == ["0", "1", "2", "3"]
+
+
+async def refused_rows(sink: TableSink, batch: Batch) -> list[OutputRow]:
+    """Those that it does not take."""
+    with pytest.raises(RowsRefusedError) as refused:
+        await sink.deliver(batch)
+    return [one.row for one in refused.value.refused]
+
+
+def numbered(*rows: OutputRow) -> list[OutputRow]:
+    """In one batch no two rows have one identity."""
+    return [structs.replace(row, id=OutputId(1, number)) for number, row in enumerate(rows)]
+
+
+def by_key(customer: str, orders: int, amount: float = 1.0) -> OutputRow:
+    """A change of a key, of a table where `orders` tells rows apart, too."""
+    return rows_of((customer, "n", orders, amount, None, None))[0]
+
+
+def without(customer: str) -> OutputRow:
+    """A key's deletion."""
+    return rows_of((customer, "n"), operation=Operation.DELETE)[0]
+
+
+async def opened(path: Path, file: SqliteFile) -> TableSink:
+    """One into such a table."""
+    columns = "customer, region, orders UNIQUE, amount, fine, more, UNIQUE (customer, region)"
+    run(path, f"CREATE TABLE {QUOTED} ({columns})")
+    sink = sink_of(file)
+    await sink.open()
+    return sink
+
+
+async def test_an_unfit_row_takes_no_other_row_along(path: Path, file: SqliteFile) -> None:
+    """Rows that would clash if each change were made, and of which the last ones do not."""
+    sink = await opened(path, file)
+    await sink.deliver(Batch(1, [by_key("old", 1)]))
+    good = [by_key("a", 7), by_key("b", 7), by_key("a", 8), by_key("new", 1), without("old")]
+    rows = numbered(*good, by_key("c", 3, float("nan")))
+    assert await refused_rows(sink, Batch(2, rows)) == rows[-1:]
+    await sink.deliver(Batch(2, rows[:-1]))
+    assert sorted(row[:3] for row in kept(path)) == [
+        ("a", "n", 8),
+        ("b", "n", 7),
+        ("new", "n", 1),
+    ]
+
+
+async def test_where_a_keys_last_row_is_refused_the_one_before_counts(
+    path: Path, file: SqliteFile
+) -> None:
+    """All that do not fit are found at once. What a later row takes the place of is not tried."""
+    sink = await opened(path, file)
+    nan = float("nan")
+    rows = numbered(
+        by_key("a", 1), by_key("a", 2), by_key("a", 3, nan), by_key("a", 4, nan),
+        by_key("b", 5, nan), by_key("b", 6),
+        by_key("c", 2),
+    )  # fmt: skip
+    assert await refused_rows(sink, Batch(1, rows)) == [rows[2], rows[3], rows[6]]
+    await sink.deliver(Batch(1, [*rows[:2], *rows[4:6]]))
+    assert sorted(row[:3] for row in kept(path)) == [("a", "n", 2), ("b", "n", 6)]

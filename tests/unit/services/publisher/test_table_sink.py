@@ -80,6 +80,15 @@ async def test_a_row_at_fault_is_refused_at_once() -> None:
     assert (list(refused.value.refused), database.tried) == ([bad], 1)
 
 
+async def test_refused_rows_come_in_the_order_of_the_batch() -> None:
+    """In whatever order the database found them."""
+    bad = [RefusedRow(row, "too large") for row in ROWS]
+    database = Scripted(ValueError("too large"), refused=bad[::-1])
+    with pytest.raises(RowsRefusedError) as refused:
+        await TableSink(BINDING, database).deliver(Batch(3, ROWS))
+    assert list(refused.value.refused) == bad
+
+
 @pytest.mark.parametrize("ends", [(AwayError(),), (ValueError(), AwayError())])
 async def test_a_database_that_is_away_refuses_no_row(ends: Sequence[Exception]) -> None:
     """At the first try or at the second."""
@@ -94,6 +103,16 @@ async def test_a_place_that_cannot_be_noted_is_waited_for() -> None:
     with pytest.raises(UnavailableError, match="lockstep_sink_cursors"):
         await sink.deliver(Batch(3, []))
     await sink.deliver(Batch(3, []))
+
+
+async def test_rows_that_go_in_wait_while_their_place_cannot_be_noted() -> None:
+    """None of them is at fault either."""
+    database = Scripted(*[ValueError("no table lockstep_sink_cursors")] * 3)
+    sink = TableSink(BINDING, database)
+    with pytest.raises(UnavailableError, match="lockstep_sink_cursors"):
+        await sink.deliver(Batch(3, ROWS))
+    await sink.deliver(Batch(3, ROWS))
+    assert database.kept == ROWS
 
 
 @pytest.mark.parametrize(
