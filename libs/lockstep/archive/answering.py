@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import resource
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -25,8 +27,10 @@ from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place
 from lockstep.archive.questions import Answer, Question
 from lockstep.archive.reading import lives_of
-from lockstep.archive.tables import Table, one_line
-from lockstep.events import LockstepError
+from lockstep.archive.shapes import Clash, Layout, Shape, kind_of, layout_of
+from lockstep.archive.tables import Table, holds, made_ms, one_line
+from lockstep.archive.view_names import Claim, by_name, named_in, told
+from lockstep.events import Fault, LockstepError
 from lockstep.events.typed import from_json
 
 MAX_FILE_BYTES: Final = 1_048_576
@@ -34,6 +38,16 @@ _AS_WRITTEN: Final = "set datafusion.sql_parser.enable_ident_normalization = fal
 """Streams and attributes are named as in the app, in capitals too."""
 
 SIDES: Final = {naming.INPUT: "in", naming.OUTPUT: "out"}
+_CAME: Final = {naming.INPUT: "what came in as", naming.OUTPUT: "what was published as"}
+_MISSING: Final = re.compile(r"table '(.+?)' not found|No field named (.+?)\.(?:\s|$)")
+_LAST: Final = re.compile(r'(?:"((?:[^"]|"")+)"|([^".]+))$')
+_WHOLE: Final = ("int32", "int64")
+
+
+class UnclearError(LockstepError):
+    """A query names what is not one thing."""
+
+    fault = Fault.USER
 
 
 def answered(question: Question) -> Answer:
@@ -61,13 +75,49 @@ def _rows(question: Question) -> pa.Table:
     asking = QueryBuilder()
     asking.execute(_AS_WRITTEN)
     numbers = itertools.count()
-    for name, tables in _views(place, question.app).items():
-        if name.lower() in question.sql.lower():
-            asking.execute(f"create view {_quoted(name)} as {_union(asking, numbers, tables)}")
+    # Case counts here, as names are quoted.
+    wanted = by_name(_claims(place, question.app), str)
+    several: dict[str, tuple[str, str]] = {}
+    clashes: list[tuple[str, Clash]] = []
+    for name in named_in(question.sql, wanted):
+        if len(wanted[name]) > 1:
+            several[name] = told(name, wanted[name], wanted)
+            continue
+        union, found = _union(asking, numbers, wanted[name][0].what)
+        if union:
+            asking.execute(f"create view {_quoted(name)} as {union}")
+        clashes += [(name, one) for one in found]
     sql = question.sql.strip().rstrip(";")
-    # Planned as a part of ours, which nothing but a query can be; then as it is, for its order.
-    asking.execute(f"explain select * from (\n{sql}\n)")  # noqa: S608
-    return _first(pa.RecordBatchReader.from_stream(asking.execute(sql)), question.rows + 1)
+    try:
+        # Planned as a part of ours, which nothing but a query can be; then as it is, for its order.
+        asking.execute(f"explain select * from (\n{sql}\n)")  # noqa: S608
+        rows = asking.execute(sql)
+    except DeltaError as error:
+        unclear = _unclear(str(error), several, clashes)
+        if unclear is None:
+            raise
+        raise unclear from error
+    return _first(pa.RecordBatchReader.from_stream(rows), question.rows + 1)
+
+
+def _unclear(
+    said: str, several: Mapping[str, tuple[str, str]], clashes: Sequence[tuple[str, Clash]]
+) -> UnclearError | None:
+    """What a query asks for that the archive has, and that no view or column can be."""
+    found = _MISSING.search(said)
+    if found is None:
+        return None
+    table, column = found.groups()
+    if table is not None:
+        message, hint = several.get(table.rsplit(".", 1)[-1], ("", ""))
+        return UnclearError(message, hint=hint) if message else None
+    last = _LAST.search(column)
+    name = "" if last is None else last[1] or last[2]
+    for stream, clash in clashes:
+        if clash.column == name:
+            message, hint = clash.told(f"'{stream}'")
+            return UnclearError(message, hint=hint)
+    return None
 
 
 def _first(reader: pa.RecordBatchReader, rows: int) -> pa.Table:
@@ -80,36 +130,67 @@ def _first(reader: pa.RecordBatchReader, rows: int) -> pa.Table:
     return pa.Table.from_batches(found, schema=reader.schema)
 
 
-def _views(place: Place, app: str) -> dict[str, list[Table]]:
-    """As `lockstep archive query` names them, of one app."""
-    found: dict[str, list[Table]] = {}
+def _claims(place: Place, app: str) -> list[Claim[list[Table]]]:
+    """Views as `lockstep archive query` names them, of one app."""
+    found: list[Claim[list[Table]]] = []
+    plain: dict[str, Claim[list[Table]]] = {}
     for side, suffix in SIDES.items():
         mine: dict[str, list[Table]] = {}
         for logs in lives_of(place, app):
             for name, table in SideArchive(place, logs, side).tables():
                 mine.setdefault(name.stream, []).append(table)
         for stream, tables in mine.items():
-            found[stream] = found[f"{stream}__{suffix}"] = tables
-    return found
+            source = f"{_CAME[side]} '{stream}'"
+            plain[stream] = Claim(stream, tables, source)
+            found.append(Claim(f"{stream}__{suffix}", tables, source))
+    return [*found, *plain.values()]
 
 
-def _union(asking: QueryBuilder, numbers: Iterator[int], tables: Sequence[Table]) -> str:
+def _union(
+    asking: QueryBuilder, numbers: Iterator[int], tables: Sequence[Table]
+) -> tuple[str, Sequence[Clash]]:
     """Of all shapes of a stream: what one has not is null."""
-    opened = [one for table in tables if (one := table.opened()) is not None]
-    columns: dict[str, None] = {}
-    named = []
-    for one in opened:
+    shapes, named = [], []
+    for table in tables:
+        opened = table.opened()
+        if opened is None:
+            continue
         name = f"_table_{next(numbers)}"
-        asking.register(name, one)
-        names = [field.name for field in one.schema().fields if field.name != naming.DAY]
-        columns |= dict.fromkeys(names)
-        named.append((name, set(names)))
+        asking.register(name, opened)
+        named.append(name)
+        columns = {
+            one.name: str(one.type) for one in pa.schema(opened.schema().to_arrow())
+            if one.name != naming.DAY
+        }  # fmt: skip
+        shape = table.path.rsplit("/", 1)[-1]
+        shapes.append(Shape(shape, columns, partial(made_ms, table), partial(holds, table)))
+    layout = layout_of(shapes, str)
+    wider = _wider(shapes, layout)
     time = f"to_timestamp_millis({_quoted(naming.TIMESTAMP)}) as {_quoted('_time')}"
     selects = []
-    for name, has in named:
-        chosen = [_quoted(one) if one in has else f"null as {_quoted(one)}" for one in columns]
+    for name, names in zip(named, layout.names, strict=True):
+        own = {called: _quoted(column) for column, called in names.items()}
+        chosen = [
+            f"cast({own.get(one, 'null')} as {kind}) as {_quoted(one)}" if kind
+            else f"{own.get(one, 'null')} as {_quoted(one)}"
+            for one, kind in wider.items()
+        ]  # fmt: skip
         selects.append(f"select {', '.join([*chosen, time])} from {_quoted(name)}")  # noqa: S608
-    return " union all ".join(selects)
+    return " union all ".join(selects), layout.clashes
+
+
+def _wider(shapes: Sequence[Shape], layout: Layout) -> dict[str, str]:
+    """The columns of a view in order; of numbers of several types the one that has all: whole ones
+    become `bigint`, others `double`."""
+    found: dict[str, set[str]] = {}
+    for shape, names in zip(shapes, layout.names, strict=True):
+        for column, called in names.items():
+            found.setdefault(called, set()).add(shape.columns[column])
+    return {
+        called: "" if len(kinds) == 1 or kind_of(min(kinds)) != "number"
+        else "bigint" if kinds <= set(_WHOLE) else "double"
+        for called, kinds in found.items()
+    }  # fmt: skip
 
 
 def _quoted(name: str) -> str:

@@ -360,6 +360,28 @@ def _found(table: DeltaTable, condition: str, keys: Sequence[str]) -> pa.Table:
         ) from error
 
 
+def rows_where(there: Table, where: Any) -> pa.Table:
+    """The rows of a table of which an expression of pyarrow.dataset is true. UnavailableError, also
+    where there is no table."""
+    dataset = there.dataset()
+    if dataset is None:
+        raise _gone(there.address)
+    with _told(there.address):
+        return dataset.to_table(filter=where)
+
+
+def made_ms(there: Table) -> int:
+    """When a table was made; 0 where there is none, or it does not say."""
+    table = there.opened()
+    with _told(there.address):
+        return 0 if table is None else int(table.metadata().created_time or 0)
+
+
+def holds(there: Table, column: str) -> bool:
+    """Whether a column has any value but null."""
+    return any(len(one) > one.column(0).null_count for one in there.scan(columns=[column]))
+
+
 def _reached(table: DeltaTable, transaction: str) -> int:
     found = table.transaction_version(transaction)
     return 0 if found is None else int(found)

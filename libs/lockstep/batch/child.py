@@ -14,23 +14,18 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lockstep.batch.fitting import NoRowsError, fitted
 from lockstep.batch.header import Language
 from lockstep.batch.task import Task
 from lockstep.batch.views import Batch
 from lockstep.embedded import prepare_spark_environment
-from lockstep.events import Fault, LockstepError
+from lockstep.events import LockstepError
 from lockstep.events.typed import from_json
 from lockstep.execute.spark.bulk import rows_of_frame
 from lockstep.history.asking import History
 
 FAILED: Final = 3
 """The exit code of a run that failed for a reason that stands in its last line."""
-
-
-class NoRowsError(LockstepError):
-    """What a script gives cannot be kept."""
-
-    fault = Fault.USER
 
 
 def rows_of(task: Task, batch: Batch) -> pa.Table:
@@ -51,7 +46,7 @@ def rows_of(task: Task, batch: Batch) -> pa.Table:
         )
     if not found.column_names:
         raise NoRowsError("it gives rows without a column")
-    return found
+    return fitted(found)
 
 
 def _rows_of_python(task: Task, batch: Batch) -> pa.Table:

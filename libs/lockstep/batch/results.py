@@ -10,15 +10,16 @@ that ended without rows leaves that note, too: whoever still believes to run it 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lockstep.archive import naming
-from lockstep.archive.events_in import day_of, storable
+from lockstep.archive.events_in import day_of
 from lockstep.archive.place import Place
-from lockstep.archive.tables import HOUR_MS, Table, folders_below
+from lockstep.archive.tables import HOUR_MS, Table, folders_below, rows_where
+from lockstep.batch.fitting import fitted
 from lockstep.batch.header import Header
 from lockstep.batch.model import Run
 from lockstep.batch.outputs import ToTable
@@ -71,25 +72,30 @@ class Results:
         return table.append(none, self._transaction, run.due_ms) is not None
 
     def rows(self, run: Run) -> pa.Table:
-        """What is kept of a run, in order, without the columns of our own."""
-        dataset = self._table(run.shape).dataset()
-        assert dataset is not None
+        """What is kept of a run, in order, without the columns of our own. UnavailableError."""
         day = pc.field(naming.DAY) == day_of(run.due_ms)
         place = day & (pc.field(SCRIPT) == run.script) & (pc.field(DUE) == run.due_ms)
-        found: Any = dataset.to_table(filter=place).sort_by(ROW)
-        return found.drop_columns(list(OWN))
+        found = rows_where(self._table(run.shape), place)
+        return found.sort_by(ROW).drop_columns(list(OWN))
 
-    def look_after(self, keep_ms: int | None, now_ms: int, settings: ArchiveSettings) -> None:
-        """Forgets days that are over age, makes few files of many, removes those nobody needs."""
+    def look_after(
+        self, keep_ms: int | None, now_ms: int, needed_ms: int | None, settings: ArchiveSettings
+    ) -> None:
+        """Forgets days that are over age, makes few files of many, removes those nobody needs.
+        `needed_ms`: the rows of that due time, and of later ones, stay however old they are."""
+        over_age_ms = None if keep_ms is None else now_ms - keep_ms
+        if over_age_ms is not None and needed_ms is not None:
+            over_age_ms = min(over_age_ms, needed_ms)
         for table in self._tables():
-            if keep_ms is not None:
-                table.expire(day_of(now_ms - keep_ms))
+            if over_age_ms is not None:
+                table.expire(day_of(over_age_ms))
             table.compact(settings.file_bytes)
             table.sweep(settings.keep_replaced_ms, strays=settings.keep_replaced_ms >= HOUR_MS)
 
 
 def formed(rows: pa.Table, run: Run) -> pa.Table:
-    """What a script gave as its table has it."""
+    """What a script gave as its table has it. NoRowsError."""
+    rows = fitted(rows)
     count = len(rows)
     own = [
         pa.array([day_of(run.due_ms)] * count, pa.string()),
@@ -99,8 +105,7 @@ def formed(rows: pa.Table, run: Run) -> pa.Table:
         pa.array(range(count), pa.int64()),
     ]
     names = naming.column_names([*OWN[1:], *rows.column_names])[len(OWN) - 1 :]
-    values = [column.cast(storable(column.type)) for column in rows.columns]
-    return pa.table([*own, *values], names=[*OWN, *names])
+    return pa.table([*own, *rows.columns], names=[*OWN, *names])
 
 
 def shape_of(rows: pa.Table) -> str:

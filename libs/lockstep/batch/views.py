@@ -4,13 +4,15 @@ what is new since the last run."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from lockstep.archive import naming
+from lockstep.archive.view_names import Claim
 from lockstep.batch.marks import log_of
 from lockstep.batch.model import Marks
-from lockstep.history.asking import History, Kept, named_in
+from lockstep.history.asking import History, Kept, View
 
 DataFrame = Any
 """Of PySpark."""
@@ -48,13 +50,16 @@ class Batch:
 
     def sql(self, query: str) -> DataFrame:
         """A query over views: as in `lockstep archive query`, and `new_` in front of a name."""
-        views = self._history.views()
-        for name in named_in(query, views):
-            self._history.frame(views[name], self._seen).createOrReplaceTempView(f"`{name}`")
-        fresh = {f"{NEW}{name}": kept for name, kept in views.items()}
-        for name in named_in(query, fresh):
-            self._history.frame(fresh[name], self._fresh).createOrReplaceTempView(f"`{name}`")
-        return self.spark.sql(query, args=self._parameters(query))
+        claims = self._history.claims()
+        seen = [replace(one, what=View(one.what.tables, self._seen)) for one in claims]
+        fresh = [
+            Claim(
+                f"{NEW}{one.name}", View(one.what.tables, self._fresh),
+                f"what is new of {one.source}",
+            )
+            for one in claims
+        ]  # fmt: skip
+        return self._history.asked(query, [*seen, *fresh], self._parameters(query))
 
     def _parameters(self, query: str) -> Mapping[str, Any]:
         given = {"due": self.due_ms, "until": self.due_ms, "since": self.since_ms}

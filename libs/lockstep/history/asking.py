@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, reduce
+from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -14,7 +16,10 @@ from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place, place_of_settings
 from lockstep.archive.reading import apps_of, lives_of
-from lockstep.archive.tables import Table, folders_below, rows_of_file
+from lockstep.archive.shapes import Clash, Shape, layout_of
+from lockstep.archive.tables import Table, folders_below, holds, made_ms, rows_of_file
+from lockstep.archive.view_names import Claim, by_name, named_in, told
+from lockstep.events import LockstepError
 from lockstep.execute.spark.bulk import Work, parquet_frame, rows_frame, run_tasks, session_of
 from lockstep.execute.spark.session import SparkOptions
 from lockstep.execute.spark.streamed import SMALL_PARTITIONS, Streamed, Told
@@ -22,6 +27,9 @@ from lockstep.history.errors import HistoryError
 from lockstep.settings import Settings, load_settings
 
 BOTH: dict[str, str] = {naming.INPUT: "in", naming.OUTPUT: "out"}
+_CAME: Final = {naming.INPUT: "what came in as", naming.OUTPUT: "what was published as"}
+_NO_VIEW: Final = "TABLE_OR_VIEW_NOT_FOUND"
+_NO_COLUMN: Final = "UNRESOLVED_COLUMN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,18 @@ class Kept:
 
 Looking = Callable[[Kept, DataFrame], DataFrame]
 """Which rows of a table somebody sees."""
+
+
+def _all(_: Kept, frame: DataFrame) -> DataFrame:
+    return frame
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Tables that stand together, and which of their rows a query sees."""
+
+    tables: Sequence[Kept]
+    seen: Looking = _all
 
 
 class History:
@@ -55,6 +75,7 @@ class History:
                 "no archive is named", hint="set LOCKSTEP_ARCHIVE__FOLDER to where it is"
             )
         self.place = found
+        self._registered: set[str] = set()
 
     @property
     def session(self) -> SparkSession:
@@ -79,40 +100,72 @@ class History:
         )
 
     def query(self, sql: str, app: str | None = None) -> DataFrame:
-        """A query over `views`."""
-        views = self.views(app)
-        session = self.session
-        for name in named_in(sql, views):
-            self.frame(views[name]).createOrReplaceTempView(f"`{name}`")
-        return session.sql(sql)
+        """A query over `views`. HistoryError, AnalysisException."""
+        return self.asked(sql, self.claims(app))
 
-    def views(self, app: str | None = None) -> dict[str, list[Kept]]:
+    def asked(
+        self, sql: str, claims: Iterable[Claim[View]], args: Mapping[str, Any] | None = None
+    ) -> DataFrame:
+        """A query over views that want to be called so. What cannot be a view counts only where the
+        query asks for it. HistoryError, AnalysisException."""
+        session = self.session
+        wanted = by_name(claims)
+        refused: dict[str, Exception] = {}
+        clashes: list[tuple[str, Clash]] = []
+        for name in named_in(sql, self._registered):  # of an earlier query over others
+            session.catalog.dropTempView(name)
+        for name in named_in(sql, wanted):
+            several = wanted[name]
+            first = several[0]
+            try:
+                if len(several) > 1:
+                    message, hint = told(first.name, several, wanted)
+                    raise HistoryError(message, hint=hint)
+                frame, found = self._together(first.what.tables, first.what.seen)
+            except (LockstepError, AnalysisException) as error:
+                refused[name] = error
+                continue
+            frame.createOrReplaceTempView(f"`{first.name}`")
+            self._registered.add(first.name)
+            clashes += [(first.name, one) for one in found]
+        try:
+            return session.sql(sql, args=dict(args or {}))
+        except AnalysisException as error:
+            meant = _meant(error, refused, clashes)
+            if meant is error:
+                raise
+            raise meant from error
+
+    def views(self, app: str | None = None) -> dict[str, Sequence[Kept]]:
         """What a query can name: `Stream`, and `Stream__in` and `Stream__out` for what came in and
         what was published; `App__Stream` where several apps have a stream of that name;
-        `batch__table` for what scripts put out."""
+        `batch__table` for what scripts put out. Case does not count: what differs in it alone has
+        no view."""
+        wanted = by_name(self.claims(app)).values()
+        return {several[0].name: several[0].what.tables for several in wanted if len(several) == 1}
+
+    def claims(self, app: str | None = None) -> list[Claim[View]]:
+        """The same, also of names that several want."""
         apps = [app] if app is not None else apps_of(self.place)
-        owners: dict[str, int] = {}
-        views: dict[str, list[Kept]] = {}
+        found: list[Claim[View]] = []
         for one in apps:
-            mine: set[str] = set()
+            sides: list[Claim[View]] = []
+            plain: dict[str, Claim[View]] = {}
             for side in (naming.INPUT, naming.OUTPUT):
                 for stream, tables in self._tables(one, side).items():
-                    mine.add(stream)
-                    for name in (stream, f"{stream}__{BOTH[side]}"):
-                        views[f"{one}__{name}"] = tables
-            for stream in mine:
-                owners[stream] = owners.get(stream, 0) + 1
-        for name in list(views):
-            short = name.split("__", 1)[1]
-            if owners.get(short.removesuffix("__in").removesuffix("__out")) == 1:
-                views[short] = views[name]
+                    source = f"{_CAME[side]} '{stream}' of the app '{one}'"
+                    plain[stream] = Claim(stream, View(tables), source)
+                    sides.append(Claim(f"{stream}__{BOTH[side]}", View(tables), source))
+            for claim in (*plain.values(), *sides):
+                found += [claim, replace(claim, name=f"{one}__{claim.name}")]
         for folder in folders_below(self.place, naming.BATCH):
             path = f"{naming.BATCH}/{folder}"
             shapes = folders_below(self.place, path)
-            views[f"batch__{naming.name_of(folder)}"] = [
-                Kept(Table(self.place, f"{path}/{shape}")) for shape in shapes
-            ]
-        return views
+            if shapes:
+                name = naming.name_of(folder)
+                kept = [Kept(Table(self.place, f"{path}/{shape}")) for shape in shapes]
+                found.append(Claim(f"batch__{name}", View(kept), f"the script's table '{name}'"))
+        return found
 
     def _tables(self, app: str, side: str) -> dict[str, list[Kept]]:
         found: dict[str, list[Kept]] = {}
@@ -121,13 +174,26 @@ class History:
                 found.setdefault(name.stream, []).append(Kept(table, side, logs))
         return found
 
-    def frame(self, tables: list[Kept], seen: Looking = lambda _, frame: frame) -> DataFrame:
-        """The rows of tables, as far as somebody sees them."""
+    def frame(self, tables: Sequence[Kept], seen: Looking = _all) -> DataFrame:
+        """The rows of tables, as far as somebody sees them. An attribute whose types have nothing
+        in common has a column for each kind: see `archive.shapes`."""
+        return self._together(tables, seen)[0]
+
+    def _together(self, tables: Sequence[Kept], seen: Looking) -> tuple[DataFrame, Sequence[Clash]]:
         frames = [seen(one, self._one(one.table)) for one in tables]
-        found = reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), frames)
-        if naming.TIMESTAMP not in found.columns:
-            return found
-        return found.withColumn("_time", functions.timestamp_millis(naming.TIMESTAMP))
+        shapes = [
+            Shape(
+                one.table.path.rsplit("/", 1)[-1], dict(frame.dtypes),
+                partial(made_ms, one.table), partial(holds, one.table),
+            )
+            for one, frame in zip(tables, frames, strict=True)
+        ]  # fmt: skip
+        layout = layout_of(shapes, str.casefold)
+        called = [_called(*each) for each in zip(frames, layout.names, strict=True)]
+        found = reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), called)
+        if naming.TIMESTAMP in found.columns:
+            found = found.withColumn("_time", functions.timestamp_millis(naming.TIMESTAMP))
+        return found, layout.clashes
 
     def _one(self, table: Table) -> DataFrame:
         session = self.session
@@ -143,10 +209,36 @@ class History:
         return rows_frame(session, files, from_arrow_schema(schema), read)
 
 
-def named_in(sql: str, names: Iterable[str]) -> list[str]:
-    """Those that a query may name."""
-    text = sql.lower()
-    return [name for name in names if name.lower() in text]
+def _called(frame: DataFrame, names: Mapping[str, str]) -> DataFrame:
+    """With other names for its columns, and without those that have none."""
+    changed = {one: name for one, name in names.items() if one != name}
+    left_out = [one for one in frame.columns if one not in names]
+    if left_out:
+        frame = frame.drop(*left_out)
+    return frame.withColumnsRenamed(changed) if changed else frame
+
+
+def _meant(
+    error: AnalysisException,
+    refused: Mapping[str, Exception],
+    clashes: Sequence[tuple[str, Clash]],
+) -> Exception:
+    """What a query asks for that the archive has, and that no view or column can be."""
+    condition, said = error.getCondition() or "", error.getMessageParameters() or {}
+    if condition == _NO_VIEW:
+        return refused.get(_last(said.get("relationName", "")), error)
+    if condition.startswith(_NO_COLUMN):
+        column = _last(said.get("objectName", ""))
+        for stream, clash in clashes:
+            if clash.column.casefold() == column:
+                message, hint = clash.told(f"'{stream}'")
+                return HistoryError(message, hint=hint)
+    return error
+
+
+def _last(quoted: str) -> str:
+    """The last part of a name as Spark tells it, in small letters."""
+    return quoted.strip("`").rsplit("`.`", 1)[-1].casefold()
 
 
 def spark_options(settings: Settings, local_directory: str | None = None) -> SparkOptions:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lockstep.operators.contract import Emit, PlainState, StreamEvent
 from lockstep.operators.errors import EventError
+from lockstep.plan import java
 from lockstep.windows.attribute_clock import AttributeClock
 from lockstep.windows.chunks import BatchingWindow, WindowBase, batch_chunk
 from lockstep.windows.contents import Contents, EveryEvent
@@ -79,7 +80,8 @@ class AttributeBatches(BatchingWindow):
         if not self._replaces:
             return event
         at = self._clock.attribute
-        data = (*event.data[:at], end_ms, *event.data[at + 1 :])
+        # The end of the last period that a long has is beyond it.
+        data = (*event.data[:at], java.wrap_long(end_ms), *event.data[at + 1 :])
         return StreamEvent(event.timestamp_ms, data)
 
     def on_timer(self, due_ms: int) -> None:

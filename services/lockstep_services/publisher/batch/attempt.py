@@ -11,6 +11,7 @@ import pyarrow as pa
 from lockstep.archive.place import Place
 from lockstep.batch import steps
 from lockstep.batch.book import ScriptBook, UnknownScriptError
+from lockstep.batch.fitting import NoRowsError
 from lockstep.batch.header import Header
 from lockstep.batch.marks import marks_of
 from lockstep.batch.model import Run, State, Version
@@ -29,6 +30,10 @@ from lockstep_services.publisher.batch.delivering import Outlets
 
 class OvertakenError(LockstepError):
     """Somebody else has written of this run."""
+
+
+class RowsGoneError(LockstepError):
+    """Rows of a run that were kept are not there any more: to send what is left helps nobody."""
 
 
 class Attempts:
@@ -84,10 +89,10 @@ class Attempts:
         if not run.is_kept:
             seen = await self._kept(seen, version, header, results, log)
         if seen.run.state is State.SENDING:
-            await self._sent(seen, header, results, log)
+            seen = await self._sent(seen, header, results, log)
         await self._runs.forget(run.script)
-        if seen.run.is_kept:
-            await self._look_after(results, header, log)
+        if seen.run.is_kept and not seen.run.is_open:
+            await self._look_after(run.script, results, header, log)
 
     # --- to the table --------------------------------------------------------------------------
 
@@ -108,7 +113,12 @@ class Attempts:
         outcome = await self._workplace.outcome(run, version, limit_ms)
         if outcome.rows is None:
             return await self._failed(seen, header, outcome.error, outcome.log, log)
-        rows = formed(outcome.rows, run)
+        try:
+            rows = formed(outcome.rows, run)
+        except NoRowsError as error:  # it would give the same types again
+            closed = await self._closed(run, header)
+            after = steps.failed(closed, str(error), self._clock.now_ms(), outcome.log)
+            return await self._end(seen, after, log)
         shape = shape_of(rows)
         wrong = _misfit(rows, header)
         if run.shape not in ("", shape):
@@ -185,26 +195,29 @@ class Attempts:
 
     # --- to a stream or a sink -----------------------------------------------------------------
 
-    async def _sent(self, seen: Seen, header: Header, results: Results, log: Logger) -> None:
+    async def _sent(self, seen: Seen, header: Header, results: Results, log: Logger) -> Seen:
         run, output = seen.run, header.output
         assert not isinstance(output, ToTable)
         settings = self._settings.batch
-        rows = await self._offload.run(lambda: results.rows(run))
         try:
+            rows = await self._offload.run(lambda: results.rows(run))
+            if len(rows) != run.rows:
+                raise RowsGoneError(
+                    f"its table has {len(rows)} of the {run.rows} rows that were kept of it",
+                    hint="`lockstep batch run` computes them anew",
+                )
             await self._outlets.send(rows, run, output)
         except FencedError:
             raise
         except LockstepError as error:
             now_ms = self._clock.now_ms()
             if not error.retryable:
-                await self._end(seen, steps.failed(run, str(error), now_ms), log)
-                return
+                return await self._end(seen, steps.failed(run, str(error), now_ms), log)
             tries = self._sent_in_vain[run.identity] = self._sent_in_vain.get(run.identity, 0) + 1
             log.warning("batch rows not sent yet", output=str(output), error=str(error))
-            await self._written(seen, steps.unsent(run, str(error), tries, now_ms, settings))
-            return
+            return await self._written(seen, steps.unsent(run, str(error), tries, now_ms, settings))
         self._sent_in_vain.pop(run.identity, None)
-        await self._end(seen, steps.succeeded(run, self._clock.now_ms()), log)
+        return await self._end(seen, steps.succeeded(run, self._clock.now_ms()), log)
 
     # --- notes ---------------------------------------------------------------------------------
 
@@ -231,10 +244,18 @@ class Attempts:
         (log.info if run.state is State.SUCCEEDED else log.warning)("batch run ended", **said)
         return found
 
-    async def _look_after(self, results: Results, header: Header, log: Logger) -> None:
+    async def _look_after(self, script: str, results: Results, header: Header, log: Logger) -> None:
         archive, now_ms = self._settings.archive, self._clock.now_ms()
+        # Runs that are open may still have to send what is kept of them.
+        open_ms = [
+            one.run.due_ms for one in await self._runs.open()
+            if one.run.script == script and one.run.shape
+        ]  # fmt: skip
+        needed_ms = min(open_ms, default=None)
         try:
-            await self._offload.run(lambda: results.look_after(header.keep_ms, now_ms, archive))
+            await self._offload.run(
+                lambda: results.look_after(header.keep_ms, now_ms, needed_ms, archive)
+            )
         except LockstepError as error:
             log.warning("batch results are looked after later", error=str(error))
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 
 from lockstep.batch.book import ScriptBook
-from lockstep.batch.child import NoRowsError, rows_of
+from lockstep.batch.child import rows_of
+from lockstep.batch.fitting import NoRowsError
 from lockstep.batch.header import Language, header_of
 from lockstep.batch.model import Run, State, Version
 from lockstep.batch.results import Results, formed, shape_of
