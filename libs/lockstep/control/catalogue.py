@@ -76,6 +76,9 @@ class Catalogue:
         self._has_parser = False
         self._nudged = asyncio.Event()
         self._changed = asyncio.Event()
+        self._reading = asyncio.Lock()
+        self._begun = 0  # how often the store was begun to be read,
+        self._read = 0  # and the last of these times that ended
         self.changes = 0
 
     @classmethod
@@ -138,8 +141,21 @@ class Catalogue:
     async def refresh(self) -> None:
         """Reads the store now; UnavailableError when it is away (the view stays).
 
-        The first call also makes the parser, half a second that a first deployment would wait for.
+        One at a time: of two side by side, the one that began first could end last, and put back
+        what it had seen before the other. Who had to wait takes what was begun meanwhile.
         """
+        asked = self._begun
+        async with self._reading:
+            if self._read > asked:  # begun after we asked: it has seen what we ask for
+                return
+            self._begun += 1
+            number = self._begun
+            await self._refresh()
+            self._read = number
+
+    async def _refresh(self) -> None:
+        """The first time it also makes the parser, half a second that a first deployment would
+        wait for."""
         if not self._has_parser:
             await self._offload.run(lambda: self._plans.of(ANY_APP))
             self._has_parser = True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -15,6 +18,20 @@ UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What the reader raises for bytes that are no JSON, not of the wanted type, or nested too deep."""
 
 _DEEP: Final = "it is nested too deep"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How slowly a body may come. `idle_ms`: so long nothing may come of it. `min_bytes_per_s`: it
+    has `idle_ms`, and a second more for so many bytes that came. Both: a body that never ends, and
+    one that comes byte by byte, would keep what has come in memory for ever."""
+
+    idle_ms: int
+    min_bytes_per_s: int
+
+
+PACE: Final = Pace(idle_ms=30_000, min_bytes_per_s=16_384)
+"""Of a document for a door."""
 
 
 def malformed_json(error: Exception) -> str:
@@ -39,14 +56,54 @@ def decoded(raw: bytes, kind: Any = Any) -> Any:
         ) from error
 
 
-async def read_body(request: web.Request, kind: Any, *, max_bytes: int | None = None) -> Any:
-    """The request's JSON as `kind`; Problem 400 naming the field, 413 beyond `max_bytes`."""
-    if max_bytes is not None and (request.content_length or 0) > max_bytes:
-        raise _too_large(max_bytes)  # before it is read
-    raw = await request.read()
-    if max_bytes is not None and len(raw) > max_bytes:
-        raise _too_large(max_bytes)
-    return decoded(raw, kind)
+async def read_body(
+    request: web.Request, kind: Any, *, max_bytes: int | None = None, pace: Pace = PACE
+) -> Any:
+    """The request's JSON as `kind`; Problem 400 naming the field, 413 beyond `max_bytes`, 408 when
+    it comes too slowly. No more than that is ever in memory, whatever the request announces."""
+    limit = request.client_max_size if max_bytes is None else max_bytes
+    if (request.content_length or 0) > limit:
+        raise _too_large(limit)  # before it is read
+    # At its end there is nothing, or what somebody has read before.
+    raw = bytearray(await request.read() if request.content.at_eof() else b"")
+    async for part in parts_of(request, pace):
+        raw += part
+        if len(raw) > limit:
+            break
+    if len(raw) > limit:
+        raise _too_large(limit)
+    return decoded(bytes(raw), kind)
+
+
+async def parts_of(request: web.Request, pace: Pace) -> AsyncIterator[bytes]:
+    """A body as it comes; Problem 408 when it comes too slowly."""
+    idle_s = pace.idle_ms / 1000
+    now_s = asyncio.get_running_loop().time  # of the timeout below
+    began_s, size_bytes = now_s(), 0
+    while True:
+        left_s = began_s + idle_s + size_bytes / pace.min_bytes_per_s - now_s()
+        try:
+            async with asyncio.timeout(min(idle_s, left_s)):
+                part = await request.content.readany()
+        except TimeoutError as error:
+            raise _too_slow(size_bytes, pace, is_silent=left_s >= idle_s) from error
+        if not part:
+            return
+        size_bytes += len(part)
+        yield part
+
+
+def _too_slow(size_bytes: int, pace: Pace, *, is_silent: bool) -> Problem:
+    silent, slow = (
+        f"nothing came for {pace.idle_ms} ms",
+        f"less than {pace.min_bytes_per_s} bytes came in a second",
+    )
+    return Problem(
+        HTTPStatus.REQUEST_TIMEOUT,
+        f"the body did not come to its end: after {size_bytes} bytes"
+        f" {silent if is_silent else slow}",
+        hint="send again, the whole body at once",
+    )
 
 
 def _too_large(max_bytes: int) -> Problem:

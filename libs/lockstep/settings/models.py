@@ -107,6 +107,8 @@ class ReceiverSettings(Section):
     """How much the door takes at once."""
 
     max_body_bytes: Bytes
+    body_idle_ms: Milliseconds
+    body_min_bytes_per_s: Bytes
     max_event_batch: Count
     max_inflight_bytes: Bytes
     max_inflight_requests: Count

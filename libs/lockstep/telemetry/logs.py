@@ -6,10 +6,16 @@ work also trace_id and span_id.
 
 from __future__ import annotations
 
+import atexit
+import io
 import logging
+import os
+import stat
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, TextIO, cast
+from typing import Any, Final, TextIO, cast
 
 import structlog
 
@@ -18,6 +24,13 @@ from lockstep.telemetry.tail import LogTail
 from lockstep.telemetry.traces import CURRENT, ids_of
 
 Logger = structlog.typing.FilteringBoundLogger
+
+WAIT_S: Final = 0.1
+"""For so long a line may hold up who writes it, where nobody takes it."""
+MAX_WAITING_CHARACTERS: Final = 1_048_576
+"""Of lines that nobody takes; more are lost."""
+END_S: Final = 2.0
+"""For so long the end of a process waits for them."""
 
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -88,23 +101,31 @@ class _Target:
     where children get another one than the process itself, and a process may have none.
 
     A full disk, or a pipe that nobody reads, must not stop what writes a line. So nothing here
-    raises for that. Such lines are counted, although a stream may keep a few and write them later.
-    The first line that is written again is followed by one that tells how many.
+    raises for that, nor waits for it for long. Such lines are counted, although a stream may keep a
+    few and write them later. The first line that is written again is followed by one that tells how
+    many.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
+        self._pipe = _Pipe(self._written)
         self._lost = 0
         self.count_lost: Callable[[], object] = lambda: None
         self.tell: Callable[[int], str] = str
 
     def write(self, text: str) -> int:
         """See TextIO. A whole line, and at once: what waits in a buffer fails later."""
-        if not self._is_written(text):
-            self._lost += 1
-            self.count_lost()
-        elif self._lost and self._is_written(self.tell(self._lost)):
-            self._lost = 0
+        try:
+            stream = self._now()
+            may_stand_still = stream is not None and _may_stand_still(stream)
+        except (OSError, ValueError):  # it is closed
+            stream = None
+        if stream is None:
+            self._is_lost()
+        elif not may_stand_still:
+            self._written(stream, text)
+        elif not self._pipe.write(stream, text):
+            self._is_lost()
         return len(text)
 
     def flush(self) -> None:
@@ -118,18 +139,120 @@ class _Target:
         except (OSError, ValueError):  # it is closed
             return False
 
-    def _is_written(self, text: str) -> bool:
-        try:
-            if (stream := self._now()) is None:
-                return False
-            stream.write(text)
-            stream.flush()
-        except (OSError, ValueError):  # no room, nobody who reads; or it is closed
-            return False
-        return True
+    def _written(self, stream: TextIO, text: str) -> None:
+        if not _is_written(stream, text):
+            self._is_lost()
+        elif (lost := self._lost) and _is_written(stream, self.tell(lost)):
+            self._lost -= lost
+
+    def _is_lost(self) -> None:
+        self._lost += 1
+        self.count_lost()
 
     def _now(self) -> TextIO | None:
         return sys.stderr if self._stream is None else self._stream
+
+
+class _Pipe:
+    """Writes to what may stand still, in a thread of its own: a pipe whose reader lives and does
+    not read takes 64 KiB, and then whoever writes to it waits for ever.
+
+    Who writes a line waits for it, as long as lines go through: so they are in their order among
+    what others write there, and none is lost by a process that ends at once. Once a line has taken
+    WAIT_S, nobody waits until all have gone through.
+    """
+
+    def __init__(self, write: Callable[[TextIO, str], None]) -> None:
+        self._write = write
+        self._begin()
+
+    def _begin(self) -> None:
+        """Anew in a process that was forked: it has no thread, and the other one writes what
+        waited."""
+        self._process = os.getpid()
+        self._changed = threading.Condition()
+        self._lines: deque[tuple[TextIO, str]] = deque()
+        self._size = 0
+        self._taken = self._done = 0
+        self._stands_still = False
+        self._thread: threading.Thread | None = None
+
+    def write(self, stream: TextIO, text: str) -> bool:
+        """Whether it was taken; not where too much waits."""
+        if os.getpid() != self._process:
+            self._begin()
+        with self._changed:
+            if self._size + len(text) > MAX_WAITING_CHARACTERS and self._lines:
+                return False
+            if not self._has_thread():
+                self._write(stream, text)
+                return True
+            self._lines.append((stream, text))
+            self._size += len(text)
+            self._taken += 1
+            mine = self._taken
+            self._changed.notify_all()
+            if not self._stands_still:
+                through = self._changed.wait_for(lambda: self._done >= mine, WAIT_S)
+                self._stands_still = not through
+        return True
+
+    def _has_thread(self) -> bool:
+        """It begins with the first line. None can begin while the process ends."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="log lines", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return False
+            self._thread = thread
+            atexit.register(self._end)
+        return True
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._lines)
+                stream, text = self._lines[0]
+            self._write(stream, text)
+            with self._changed:
+                self._lines.popleft()
+                self._size -= len(text)
+                self._done += 1
+                self._stands_still = self._stands_still and bool(self._lines)
+                self._changed.notify_all()
+
+    def _end(self) -> None:
+        """What waits goes through, if it does so soon."""
+        if os.getpid() == self._process:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._lines, END_S)
+
+
+def _may_stand_still(stream: TextIO) -> bool:
+    """Pipes, sockets and terminals do; files, and what is none of the system's, never do."""
+    if not isinstance(stream, io.TextIOWrapper):
+        return False
+    try:
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except io.UnsupportedOperation:
+        return False
+
+
+def _is_written(stream: TextIO, text: str) -> bool:
+    try:
+        if _may_stand_still(stream):
+            # Not by way of the stream: the end of a process needs its lock, which who stands still
+            # would hold.
+            left = memoryview(text.encode(stream.encoding or "utf-8", stream.errors or "replace"))
+            while left:
+                left = left[os.write(stream.fileno(), left) :]
+        else:
+            stream.write(text)
+            stream.flush()
+    except (OSError, ValueError):  # no room, nobody who reads; or it is closed
+        return False
+    return True
 
 
 def _has_something_to_say(record: logging.LogRecord) -> bool:

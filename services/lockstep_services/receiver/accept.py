@@ -6,11 +6,12 @@ Used by the HTTP door and by the bus's ingress alike.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from lockstep.bus import Bus, DeadLetter
 from lockstep.clock import Clock, Randomness
@@ -42,6 +43,8 @@ from lockstep_services.receiver.submissions import Receipt
 from lockstep_services.receiver.values import EventReader, did_you_mean
 
 MAX_REFUSED_LINES = 1_000
+MIXED: Final = "*"
+"""In place of the stream, where the lines say which they are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,11 @@ class Sending:
     properties: Mapping[str, Any] = field(default_factory=dict)
     in_order: bool = False
     trace: str = ""
+
+    @property
+    def has_own_key(self) -> bool:
+        """A request's, which its sender has made up. Messages have the id of their transport."""
+        return self.key is not None and not self.in_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +251,7 @@ class Acceptor:
             body, lambda name: self._readers_of(view, name).rows, max_refused=MAX_REFUSED_LINES
         )
         ready = [stamped(run, sending.timestamp_ms) for run in runs]
-        return await self._finish(view, "*", ready, refused, sending)
+        return await self._finish(view, MIXED, ready, refused, sending)
 
     async def bury(
         self, app: str, stream: str, refused: Sequence[Refusal], content_type: str, key: str | None
@@ -275,12 +283,15 @@ class Acceptor:
             key = sending.key or own_ids(runs)
             started_ms = self._clock.monotonic_ms()
             with self._traces.root("receive", sending.trace, app=app, stream=stream) as span:
-                receipt = await self._submitted(view, runs, key, sending, span.carried)
+                of = stream if sending.has_own_key and stream != MIXED else ""
+                receipt = await self._submitted(view, runs, key, of, sending, span.carried)
             took_ms = self._clock.monotonic_ms() - started_ms
             self._metrics.observe("lockstep_receiver_append_ms", took_ms, app=app)
             self._count(app, runs, receipt)
         if refused:
-            await self.bury(app, stream, refused, sending.content_type, sending.key)
+            # A key of a request is one of its stream; letters of all apps have one log.
+            key = f"{app}/{stream}\n{sending.key}" if sending.has_own_key else sending.key
+            await self.bury(app, stream, refused, sending.content_type, key)
             self._metrics.count(
                 "lockstep_receiver_events_refused_total", len(refused),
                 app=app, stream=stream, reason="invalid",
@@ -288,15 +299,25 @@ class Acceptor:
         return Accepted(events, sum(run.chunk_count for run in runs), receipt, refused)
 
     async def _submitted(
-        self, view: AppView, runs: Sequence[AnyRun], key: str | None, sending: Sending, trace: str
+        self,
+        view: AppView,
+        runs: Sequence[AnyRun],
+        key: str | None,
+        key_of: str,
+        sending: Sending,
+        trace: str,
     ) -> Receipt:
         """Durable, with what a database was asked for them; what has an order keeps it."""
         order = sending.in_order
+
+        def submit(whole: Sequence[AnyRun]) -> asyncio.Future[Receipt]:
+            intake = self._intakes.of(view)
+            return intake.submit(whole, key, key_of=key_of, in_order=order, trace=trace)
+
         if not view.checked.asked:
-            return await self._intakes.of(view).submit(runs, key, in_order=order, trace=trace)
+            return await submit(runs)
         async with self._lookups.turn(view.name) if order else nullcontext():
-            whole = await self._lookups.answered(view, runs)
-            done = self._intakes.of(view).submit(whole, key, in_order=order, trace=trace)
+            done = submit(await self._lookups.answered(view, runs))
         return await done
 
     def _count(self, app: str, runs: Sequence[AnyRun], receipt: Receipt) -> None:

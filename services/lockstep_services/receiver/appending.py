@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from lockstep.bus import Appended, Coded, InputLog, RecordTooLargeError
 from lockstep.clock import Clock
-from lockstep.events import Position
-from lockstep.events.codec import Index, send_id_of
+from lockstep.events import Position, UnavailableError
+from lockstep.events.codec import EventsHeader, Index, send_id_of, send_ids_in
 from lockstep.telemetry import NO_TRACES, Traces
 from lockstep_services.receiver.drafts import Draft
 from lockstep_services.receiver.submissions import Owned, Shares, halves_of
@@ -19,6 +20,40 @@ TOGETHER_MAX_RECORDS: Final = 64
 TOGETHER_MAX_EVENTS: Final = 4_096
 """With so many events, or records, no further record is written at the same time: meanwhile nothing
 else of this process goes on, about 10 ms for 64 records of twenty rows."""
+
+
+LOOK_MS: Final = 2_000
+LOOK_BYTES: Final = 16_777_216
+"""For the one record whose id was there before."""
+
+
+@dataclass(slots=True)
+class SendIds:
+    """By what the records of one send are known. The carrier remembers its ids for its window, the
+    processors theirs for longer.
+
+    `repeatable`: the sender may send them again under `key`. `stream`: to which the key belongs;
+    empty: to the log. Then the key may stand for a send to another stream, too (`is_taken`): this
+    one has ids of its own. Before that it has those without the stream, as of releases that knew no
+    others: what was sent to one of them is found when it comes again here, and the other way round.
+    """
+
+    key: str
+    repeatable: bool
+    stream: str = ""
+    is_taken: bool = False
+
+    def dedup_id(self, number: str) -> str:
+        """The carrier's, of a record by its number in the send."""
+        return self._of_stream(number) if self.is_taken else f"{self.key}#{number}"
+
+    def send_id(self, number: str) -> bytes:
+        """The processors'; none of what nobody repeats."""
+        return send_id_of(self._of_stream(number)) if self.repeatable else b""
+
+    def _of_stream(self, number: str) -> str:
+        """Keys of requests hold no line ends, so this is nobody else's."""
+        return f"{self.stream}\n{self.key}#{number}" if self.stream else f"{self.key}#{number}"
 
 
 class Appender:
@@ -32,22 +67,21 @@ class Appender:
         self.index: Index | None = None
         self.last_position: Position = 0
 
-    async def append(
-        self, log: InputLog, drafts: Iterable[Owned], key: str, *, repeatable: bool
-    ) -> None:
-        """Each record stands behind the one before it; their owners learn where. `key`: what their
-        ids begin with. `repeatable`: the sender may send them again under it. LockstepError."""
+    async def append(self, log: InputLog, drafts: Iterable[Owned], ids: SendIds) -> None:
+        """Each record stands behind the one before it; their owners learn where. LockstepError."""
         number = 0
         for some in _shares(drafts):
             # What this process appends never runs back, whatever its wall clock does.
             self._clock_ms = max(self._clock_ms, self._clock.now_ms())
-            ids = [f"{key}#{number + n}" for n in range(len(some))]
-            await self._some(log, some, ids, repeatable)
-            number += len(some)
+            # The first one finds out whether the key stands for a send to another stream.
+            alone = 1 if ids.stream and not number else 0
+            for part in (some[:alone], some[alone:]):
+                if part:
+                    await self._some(log, part, ids, number)
+                number += len(part)
 
-    async def _some(
-        self, log: InputLog, some: Sequence[Owned], ids: Sequence[str], repeatable: bool
-    ) -> None:
+    async def _some(self, log: InputLog, some: Sequence[Owned], ids: SendIds, number: int) -> None:
+        numbers = [str(number + n) for n in range(len(some))]
         if len(some) > 1:
             traced = {pending.trace for _, shares in some for pending, _ in shares if pending.trace}
             with (
@@ -55,17 +89,17 @@ class Appender:
                 suppress(RecordTooLargeError),
             ):
                 coded = [
-                    Coded(self._encoded(draft, name, repeatable, span.carried), name)
-                    for (draft, _), name in zip(some, ids, strict=True)
+                    Coded(self._encoded(draft, ids.send_id(each), span.carried), ids.dedup_id(each))
+                    for (draft, _), each in zip(some, numbers, strict=True)
                 ]
                 stored = await log.append_together(coded)
                 for (_, shares), appended in zip(some, stored, strict=True):
                     self._stands(shares, appended)
                 return
-        for owned, name in zip(some, ids, strict=True):
+        for owned, each in zip(some, numbers, strict=True):
             traced_one = [pending.trace for pending, _ in owned[1] if pending.trace]
             with self._traces.follow("append", traced_one) as span:
-                await self._one(log, owned, name, repeatable, span.carried)
+                await self._one(log, owned, ids, each, span.carried)
 
     def _stands(self, shares: Shares, appended: Appended) -> None:
         self.last_position = max(self.last_position, appended.position)
@@ -74,35 +108,61 @@ class Appender:
             pending.stored += chunks
 
     async def _one(
-        self, log: InputLog, owned: Owned, dedup_id: str, repeatable: bool, trace: str
+        self, log: InputLog, owned: Owned, ids: SendIds, number: str, trace: str
     ) -> None:
         """Appends, in halves when the carrier finds it too large; a single chunk is never cut."""
         try:
-            appended = await self._whole(log, owned[0], dedup_id, repeatable, trace)
+            appended = await self._whole(log, owned[0], ids, number, trace)
         except RecordTooLargeError:
             halves = halves_of(owned)
             if halves is None:
                 raise
         else:
+            if appended.duplicate and await _is_of_another(log, appended, owned, ids, number):
+                ids.is_taken = True
+                appended = await self._whole(log, owned[0], ids, number, trace)
             self._stands(owned[1], appended)
             return
         for i, half in enumerate(halves):
-            await self._one(log, half, f"{dedup_id}.{i}", repeatable, trace)
+            await self._one(log, half, ids, f"{number}.{i}", trace)
 
     async def _whole(
-        self, log: InputLog, draft: Draft, dedup_id: str, repeatable: bool, trace: str
+        self, log: InputLog, draft: Draft, ids: SendIds, number: str, trace: str
     ) -> Appended:
         """With the key groups of its events, if they fit in. Whether a draft is cut does not hang
         on them: a repeated send is cut as it was before."""
+        dedup_id, send_id = ids.dedup_id(number), ids.send_id(number)
         if self.index is not None:
-            payload = self._encoded(draft, dedup_id, repeatable, trace)
+            payload = self._encoded(draft, send_id, trace)
             with suppress(RecordTooLargeError):
                 return await log.append_encoded(payload, dedup_id=dedup_id)
-        payload = draft.encoded(self._clock_ms, _send_id(dedup_id, repeatable), trace)
+        payload = draft.encoded(self._clock_ms, send_id, trace)
         return await log.append_encoded(payload, dedup_id=dedup_id)
 
-    def _encoded(self, draft: Draft, dedup_id: str, repeatable: bool, trace: str) -> bytes:
-        return draft.encoded(self._clock_ms, _send_id(dedup_id, repeatable), trace, self.index)
+    def _encoded(self, draft: Draft, send_id: bytes, trace: str) -> bytes:
+        return draft.encoded(self._clock_ms, send_id, trace, self.index)
+
+
+async def _is_of_another(
+    log: InputLog, appended: Appended, owned: Owned, ids: SendIds, number: str
+) -> bool:
+    """Whether the record that had the id before is of a send to another stream. One that the log
+    has forgotten is taken for our own. UnavailableError when it cannot be read."""
+    if not ids.stream or ids.is_taken:
+        return False
+    position = appended.position
+    if position < (await log.bounds())[0]:
+        return False
+    found = await log.read_encoded(
+        position - 1, max_records=1, max_bytes=LOOK_BYTES, wait_ms=LOOK_MS
+    )
+    if not found:
+        raise UnavailableError("what was sent under this key before cannot be read now")
+    header = found[0].header
+    if found[0].position != position or not isinstance(header, EventsHeader):
+        return False
+    is_own = ids.send_id(number) in send_ids_in(header)
+    return not is_own and header.stream != owned[1][0][0].runs[0].stream
 
 
 def _shares(drafts: Iterable[Owned]) -> Iterator[Sequence[Owned]]:
@@ -116,9 +176,3 @@ def _shares(drafts: Iterable[Owned]) -> Iterator[Sequence[Owned]]:
             some, events = [], 0
     if some:
         yield some
-
-
-def _send_id(dedup_id: str, repeatable: bool) -> bytes:
-    """What its sender may repeat bears its id: the carrier forgets ids after its window, the
-    processors remember them for longer."""
-    return send_id_of(dedup_id) if repeatable else b""

@@ -14,7 +14,7 @@ from typing import Protocol
 from lockstep.events import Fault, LockstepError
 from lockstep.frame.problems import Problem
 from lockstep.settings import ReceiverSettings
-from lockstep.telemetry import Metrics
+from lockstep.telemetry import Logger, Metrics, get_logger
 
 
 class Processors(Protocol):
@@ -29,41 +29,61 @@ class Processors(Protocol):
 
 
 class Share:
-    """What one request holds of the gate's bytes."""
+    """What one request holds of the gate."""
 
-    def __init__(self, grow: Callable[[Share, int], None]) -> None:
+    def __init__(self, grow: Callable[[Share, int], None], enter: Callable[[Share], None]) -> None:
         self._grow = grow
+        self._enter = enter
         self.size_bytes = 0
+        self.is_under_way = False
 
     def grow_to(self, size_bytes: int) -> None:
         """So much of it is in memory. Problem 429 when there is no room."""
         self._grow(self, size_bytes)
+
+    def enter(self) -> None:
+        """It is whole, and is under way from now on. Problem 429 when too many are."""
+        self._enter(self)
 
 
 class Gate:
     """Counts what is under way in this process."""
 
     def __init__(
-        self, settings: ReceiverSettings, processors: Processors, metrics: Metrics
+        self,
+        settings: ReceiverSettings,
+        processors: Processors,
+        metrics: Metrics,
+        log: Logger | None = None,
     ) -> None:
         self._settings = settings
         self._processors = processors
         self._metrics = metrics
+        self._log = log or get_logger()
         self._bytes = 0
         self._requests = 0
+        self._is_told = False
 
     @contextmanager
     def passing(self, app: str, size_bytes: int) -> Iterator[Share]:
-        """Holds the request's share while it is under way; Problem 429 when there is no room.
-        `size_bytes`: what it has announced. It may turn out to be more: `Share.grow_to`."""
-        self._check(app, size_bytes)
-        share = Share(self._grow)
-        self._requests += 1
+        """Holds the share of a request that is here, while it is under way; Problem 429 when there
+        is no room."""
+        with self.coming(app, size_bytes) as share:
+            share.grow_to(size_bytes)
+            share.enter()
+            yield share
+
+    @contextmanager
+    def coming(self, app: str, announced_bytes: int) -> Iterator[Share]:
+        """Holds what has come of a request: `Share.grow_to`, and `Share.enter` once it is whole.
+        What is only announced holds nothing: a few who announce much and send nothing would keep
+        out everybody. Problem 429 when there is no room now for what it has announced."""
+        self._check(app, announced_bytes)
+        share = Share(self._grow, self._enter)
         try:
-            self._grow(share, size_bytes)
             yield share
         finally:
-            self._requests -= 1
+            self._requests -= share.is_under_way
             self._hold(-share.size_bytes)
 
     def _grow(self, share: Share, size_bytes: int) -> None:
@@ -74,9 +94,20 @@ class Gate:
         share.size_bytes = size_bytes
         self._hold(more)
 
+    def _enter(self, share: Share) -> None:
+        self._check_requests()
+        share.is_under_way = True
+        self._requests += 1
+
     def _hold(self, more: int) -> None:
         self._bytes += more
         self._metrics.set("lockstep_receiver_inflight_bytes", self._bytes)
+        limits = self._settings
+        if (
+            self._bytes <= limits.max_inflight_bytes // 2
+            and self._requests <= limits.max_inflight_requests // 2
+        ):
+            self._is_told = False
 
     def is_closed(self, app: str) -> bool:
         """The processors of an app are over their lag limit, or its state is over its own."""
@@ -96,9 +127,7 @@ class Gate:
         return self._processors.lag(app) > self._settings.max_log_lag_positions
 
     def _check(self, app: str, size_bytes: int) -> None:
-        limits = self._settings
-        if self._requests >= limits.max_inflight_requests:
-            raise self._push_back("requests", f"{self._requests} requests are under way")
+        self._check_requests()
         self._check_bytes(self._bytes, size_bytes)
         if self._is_behind(app):
             lag = self._processors.lag(app)
@@ -108,10 +137,25 @@ class Gate:
                 "state", f"the windows and tables of '{app}' hold as many rows as they may"
             )
 
+    def _check_requests(self) -> None:
+        if self._requests >= self._settings.max_inflight_requests:
+            raise self._full("requests", f"{self._requests} requests are under way")
+
     def _check_bytes(self, others: int, size_bytes: int) -> None:
         # A single body over the limit passes when nothing else is under way: it has a limit itself.
         if others and others + size_bytes > self._settings.max_inflight_bytes:
-            raise self._push_back("bytes", f"{others} bytes are under way")
+            raise self._full("bytes", f"{others} bytes are under way")
+
+    def _full(self, reason: str, message: str) -> Problem:
+        """Told once, until half of the room is free again: an operator has to learn why senders are
+        told to come back."""
+        if not self._is_told:
+            self._is_told = True
+            self._log.warning(
+                "the door is full, senders are told to come back", why=message,
+                limit=f"receiver.max_inflight_{reason}",
+            )  # fmt: skip
+        return self._push_back(reason, message)
 
     def _push_back(self, reason: str, message: str) -> Problem:
         self.count(reason)

@@ -21,7 +21,7 @@ from lockstep.clock import Clock
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.frame import run_side_by_side, wait_set
 from lockstep.telemetry import NO_TRACES, Traces
-from lockstep_services.receiver.appending import Appender
+from lockstep_services.receiver.appending import Appender, SendIds
 from lockstep_services.receiver.runs import AnyRun
 from lockstep_services.receiver.submissions import (
     IntakeLimits,
@@ -65,6 +65,7 @@ class Intake:
         runs: Sequence[AnyRun],
         key: str | None,
         *,
+        key_of: str = "",
         in_order: bool = True,
         trace: str = "",
     ) -> asyncio.Future[Receipt]:
@@ -72,7 +73,8 @@ class Intake:
         where nobody would append it any more.
 
         `in_order`: behind all that were submitted so before it, also when an append has to be
-        repeated. Without a key it always is.
+        repeated. Without a key it always is. `key_of`: the stream to which the key belongs, where
+        it is one of that alone, and does not come in an order; else the key is the log's.
         """
         done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
         done.add_done_callback(_looked_at)
@@ -81,7 +83,7 @@ class Intake:
             return done
         size = sum(run.size_bytes for run in runs)
         events = sum(run.events for run in runs)
-        submission = Submission(runs, key, done, size, events, trace)
+        submission = Submission(runs, key, done, size, events, trace, key_of)
         if in_order or key is None:
             self._waiting.append(submission)
             self._arrived.set()
@@ -103,8 +105,13 @@ class Intake:
         self._arrived_abreast.set()
 
     async def run(self) -> None:
-        """Appends what is submitted until cancelled or ended."""
-        await run_side_by_side(self._run_in_order, self._run_abreast)
+        """Appends what is submitted until cancelled or ended. When cancelled it takes nothing more:
+        who waits, or comes, hears so, as nobody is there who would append it."""
+        try:
+            await run_side_by_side(self._run_in_order, self._run_abreast)
+        except asyncio.CancelledError:
+            self.close()
+            raise
 
     async def _run_in_order(self) -> None:
         while True:
@@ -214,10 +221,9 @@ class Intake:
     async def _append_batch(self, batch: Sequence[Submission]) -> None:
         log = await self._opened()
         given = batch[0].key if len(batch) == 1 else None
-        await self.appender.append(
-            log, drafts_of(batch, self._limits), given or self._new_id(),
-            repeatable=given is not None,
-        )  # fmt: skip
+        stream = batch[0].key_of if given is not None else ""
+        ids = SendIds(given or self._new_id(), given is not None, stream)
+        await self.appender.append(log, drafts_of(batch, self._limits), ids)
         for pending in batch:
             if not pending.done.done():
                 pending.done.set_result(receipt_of(pending.appended))

@@ -3,7 +3,7 @@ when it is undeployed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -21,6 +21,10 @@ from lockstep_services.receiver.intake import Intake, ended, stopping
 from lockstep_services.receiver.submissions import IntakeLimits
 
 RECORD_MARGIN_BYTES: Final = 4_096
+EARLIER_POLL_MS: Final = 20
+
+Known = tuple[int, Intake, AppView]
+"""When its app was deployed, and as what it is known."""
 
 
 class Intakes:
@@ -49,8 +53,8 @@ class Intakes:
             settings.receiver.append_max_wait_ms,
             settings.receiver.max_appends_abreast,
         )
-        self._intakes: dict[str, tuple[int, Intake, AppView]] = {}
-        self._ending: list[Intake] = []
+        self._intakes: dict[str, Known] = {}
+        self._ending: list[Known] = []
         self._is_closed = False
 
     def of(self, view: AppView) -> Intake:
@@ -69,26 +73,45 @@ class Intakes:
                 self._intakes[view.name] = deployed_ms, known[1], view
             return known[1]
         if known is not None:
-            self._end(known[1])
+            self._end(*known)
         # Deployed anew: its log may have been removed meanwhile and has to be opened again.
         open_log = partial(self._bus.input_log, view.log, make=False)
         intake = Intake(
             open_log, self._clock, self._randomness.uuid_hex, self._limits, self._traces
         )
         intake.appender.index = _index_of(view)
+        this = view.name, deployed_ms
+        earlier = [one for since_ms, one, of in self._ending if (of.name, since_ms) == this]
+        name = self._free_name(f"intake-{view.name}-{deployed_ms}")
+        # Known once it runs, not before: nobody would append what is submitted to it.
+        self._tasks.supervise(name, partial(self._run, intake, earlier))
         self._intakes[view.name] = (deployed_ms, intake, view)
-        self._tasks.supervise(f"intake-{view.name}-{deployed_ms}", intake.run)
         return intake
+
+    def _free_name(self, name: str) -> str:
+        """For a task. Under the name itself an intake that was ended may still append."""
+        running, number, free = self._tasks.names, 1, name
+        while free in running:
+            number += 1
+            free = f"{name}-{number}"
+        return free
+
+    async def _run(self, intake: Intake, earlier: Sequence[Intake]) -> None:
+        """Behind those of the same deployment that were ended: where a catalogue has missed an app
+        for a moment, what was taken before still stands in front."""
+        while not all(one.is_idle for one in earlier):
+            await self._clock.sleep_ms(EARLIER_POLL_MS)
+        await intake.run()
 
     def keep(self, apps: Collection[str]) -> None:
         """Ends those of all other apps: they are not deployed any more."""
         for app in [one for one in self._intakes if one not in apps]:
-            self._end(self._intakes.pop(app)[1])
-        self._ending = [one for one in self._ending if not one.is_idle]
+            self._end(*self._intakes.pop(app))
+        self._ending = [one for one in self._ending if not one[1].is_idle]
 
-    def _end(self, intake: Intake) -> None:
+    def _end(self, deployed_ms: int, intake: Intake, view: AppView) -> None:
         intake.end()
-        self._ending.append(intake)
+        self._ending.append((deployed_ms, intake, view))
 
     def last_position(self, app: str) -> Position:
         """The furthest position this process appended at."""
@@ -108,7 +131,7 @@ class Intakes:
 
     @property
     def _all(self) -> list[Intake]:
-        return [intake for _, intake, _ in self._intakes.values()] + self._ending
+        return [intake for _, intake, _ in (*self._intakes.values(), *self._ending)]
 
 
 def _index_of(view: AppView) -> Index | None:

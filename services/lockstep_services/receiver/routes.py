@@ -6,6 +6,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -17,9 +18,11 @@ from lockstep.connectors.endpoints import without_credentials
 from lockstep.connectors.http_service import MESSAGE_ID
 from lockstep.control import AppView
 from lockstep.events import LockstepError
+from lockstep.frame.bodies import Pace, parts_of
 from lockstep.frame.callers import caller_of, may, require
 from lockstep.frame.problems import Problem, problem_response
 from lockstep.rights import Kind, Permission, StrangerError
+from lockstep.settings import ReceiverSettings
 from lockstep_services.receiver.accept import Accepted, Acceptor, Sending, UnknownNameError
 from lockstep_services.receiver.decode import (
     JSON,
@@ -29,7 +32,7 @@ from lockstep_services.receiver.decode import (
     timestamp_of,
 )
 from lockstep_services.receiver.gate import Gate, Share
-from lockstep_services.receiver.service import Services, place_of
+from lockstep_services.receiver.service import Held, Services, place_of
 from lockstep_services.receiver.sources import Source
 
 KEY_HEADER = "Idempotency-Key"
@@ -59,12 +62,13 @@ class Routes:
     """Handlers over an acceptor and a gate."""
 
     def __init__(
-        self, acceptor: Acceptor, gate: Gate, services: Services, *, max_body_bytes: int
+        self, acceptor: Acceptor, gate: Gate, services: Services, settings: ReceiverSettings
     ) -> None:
         self._acceptor = acceptor
         self._gate = gate
         self._services = services
-        self._max_body_bytes = max_body_bytes
+        self._max_body_bytes = settings.max_body_bytes
+        self._pace = Pace(settings.body_idle_ms, settings.body_min_bytes_per_s)
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """The paths."""
@@ -124,9 +128,14 @@ class Routes:
         view = await self._deployed(request, source.app)
         caller = str(caller_of(request))
         services.check_room()
-        with services.waiting.holding() as held:
+        with ExitStack() as until_answered:
+            held: Held | None = None
 
             async def asked(app: str, body: bytes, sending: Sending) -> Accepted:
+                nonlocal held
+                # From here on, not while its body comes: many that never end would leave no room.
+                services.check_room()
+                held = until_answered.enter_context(services.waiting.holding())
                 message_id = services.message_id(
                     source, view.log.since_ms, caller, sending.key, body
                 )
@@ -136,7 +145,7 @@ class Routes:
                 return await take(app, body, replace(sending, properties=properties))
 
             accepted = await self._taken(request, source.app, asked, JSON)
-            if accepted.receipt is None:
+            if accepted.receipt is None or held is None:
                 return _answer(accepted)
             return await services.answered(request, source, held, accepted)
 
@@ -172,9 +181,10 @@ class Routes:
         announced = request.content_length or 0
         if announced > self._max_body_bytes:
             raise _too_large(self._max_body_bytes)
-        with self._gate.passing(app, announced) as share:
+        with self._gate.coming(app, announced) as share:
             body = _unpacked(request, await self._read(request, share), self._max_body_bytes)
             share.grow_to(len(body))
+            share.enter()
             sending = _sending(request, default_type)
             try:
                 return await take(app, body, sending)
@@ -186,9 +196,9 @@ class Routes:
     async def _read(self, request: web.Request, share: Share) -> bytes:
         """The body, counted as it comes: one that is sent in chunks, or packed, announces nothing
         of its size, or too little. Problem 429 when there is no room for it, 413 beyond the
-        largest body."""
+        largest body, 408 when it comes too slowly."""
         body = bytearray()
-        while part := await request.content.readany():
+        async for part in parts_of(request, self._pace):
             body += part
             if len(body) > self._max_body_bytes:
                 raise _too_large(self._max_body_bytes)
@@ -224,7 +234,11 @@ def _sending(request: web.Request, default_type: str) -> Sending:
     timestamp_ms = None if given is None else timestamp_of(given)
     key = request.headers.get(KEY_HEADER)
     if key is not None and not 0 < len(key) <= MAX_KEY_CHARACTERS:
-        raise Problem(HTTPStatus.BAD_REQUEST, f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters")
+        raise Problem(
+            HTTPStatus.BAD_REQUEST,
+            f"{KEY_HEADER}: 1 to {MAX_KEY_CHARACTERS} characters, not {len(key)}",
+            hint="one of its own for each send, the same when that is repeated; or leave it out",
+        )
     content_type = request.headers.get("Content-Type", default_type)
     row_chunks = request.query.get("chunk", "batch") == "row"
     trace = request.headers.get(TRACE_HEADER, "")

@@ -25,8 +25,9 @@ class Receipt:
 
 @dataclass(slots=True)
 class Submission:
-    """Events that were sent together; `done` tells how it ended. `trace`: of the send.
-    `stored`: how many of its chunks are durable, always the first ones."""
+    """Events that were sent together; `done` tells how it ended. `trace`: of the send. `key_of`:
+    the stream that the key belongs to, where it is one of that alone. `stored`: how many of its
+    chunks are durable, always the first ones."""
 
     runs: Sequence[AnyRun]
     key: str | None
@@ -34,6 +35,7 @@ class Submission:
     size_bytes: int
     events: int
     trace: str = ""
+    key_of: str = ""
     appended: list[Appended] = field(default_factory=list)
     stored: int = 0
 

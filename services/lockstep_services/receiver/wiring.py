@@ -83,7 +83,7 @@ class Receiver:
         self._beating = Beating(context, connectors=health.told)
         check_sources_host(settings.receiver.sources_host, settings.server)
         self._lags = processors = LagWatch(self._watch, self._intakes.last_position)
-        gate = Gate(settings.receiver, processors, context.metrics)
+        gate = Gate(settings.receiver, processors, context.metrics, context.log)
         take = Transfer(self._acceptor, context.log)
         self._ingress = IngressReader(bus, take, gate, context.clock)
         changes = ChangeSources(
@@ -110,8 +110,7 @@ class Receiver:
         )
         self._grpc = self._grpc_ports(gate)
         health.at_ports = self._grpc.troubles
-        most = settings.receiver.max_body_bytes
-        Routes(self._acceptor, gate, self._services, max_body_bytes=most).add_to(context.router)
+        Routes(self._acceptor, gate, self._services, settings.receiver).add_to(context.router)
 
     def _grpc_ports(self, gate: Gate) -> GrpcPorts:
         context, settings = self._context, self._context.settings

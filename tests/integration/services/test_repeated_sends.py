@@ -90,3 +90,25 @@ async def test_messages_that_come_again_in_other_company_are_folded_once(
         rows = await cluster.published_count(app, count + 9)
         assert rows[:count] == first
         assert sorted(row.data[0] for row in rows) == [-1, *range(count + 8)]
+
+
+async def test_a_key_that_comes_for_another_stream_is_folded_for_that_too(
+    cluster_of: Start,
+) -> None:
+    """Within the carrier's window, and behind it, where the processors know what was sent."""
+    text = """@app:name('SentTwice') define stream In (v int); define stream Other (v int);
+        from In select v insert into Out; from Other select v insert into Out;"""
+    for window_ms in ("200", "120000"):
+        async with cluster_of(
+            *NODES, **{**FORGETFUL, "LOCKSTEP_RECEIVER__DEDUP_WINDOW_MS": window_ms}
+        ) as cluster:
+            app, key = await cluster.deploy(text, replicas=2), {"Idempotency-Key": "k1"}
+            for stream, value in (("In", 1), ("Other", 2)):
+                first = await cluster.send(app, stream, {"v": value}, **key)
+                assert not first["duplicate"]
+                again = await cluster.send(app, stream, {"v": value}, **key)
+                assert again["duplicate"] or window_ms == "200"
+                await asyncio.sleep(0.5)
+            await cluster.send(app, "In", {"v": 3})
+            rows = await cluster.published_count(app, 3)
+            assert [row.data for row in rows] == [(1,), (2,), (3,)]

@@ -166,3 +166,63 @@ async def test_a_new_list_counts_though_the_store_was_away_in_between() -> None:
     store.is_away = False
     await catalogue.refresh()
     assert [view.deployment.app for view in catalogue.views] == ["A"]
+
+
+class BusyStore(SameStore):
+    """One whose placements may take a while, as a round trip to a busy server does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: asyncio.Event | None = None
+        self.reads = 0
+
+    async def list(self) -> tuple[Deployment, ...]:
+        """Counted."""
+        self.reads += 1
+        return self.listed
+
+    async def get(self, app: str) -> Deployment | None:
+        """One of them."""
+        return next((one for one in self.listed if one.app == app), None)
+
+    async def placements(self) -> dict[str, Any]:
+        """None, once it goes on."""
+        if self.waits is not None:
+            waits, self.waits = self.waits, None
+            await waits.wait()
+        return {}
+
+
+async def test_a_reading_that_began_before_another_does_not_undo_it() -> None:
+    """The poll reads, an app is deployed, a request looks for it: it stays known when the poll has
+    ended. Who waited meanwhile shares what was begun after all of them had asked."""
+    store = BusyStore()
+    catalogue, _ = watched(store)
+    await catalogue.refresh()
+    goes_on = store.waits = asyncio.Event()
+    poll = asyncio.create_task(catalogue.refresh())
+    await asyncio.sleep(0)
+    store.listed = (deployed("A"),)
+    found = [asyncio.create_task(catalogue.find("A")) for _ in range(5)]
+    await asyncio.sleep(0)
+    goes_on.set()
+    await poll
+    assert all(await asyncio.gather(*found))
+    assert catalogue.get("A") is not None
+    assert (store.reads, catalogue.changes) == (3, 1)
+
+
+async def test_a_reading_that_fails_leaves_it_to_the_next_one() -> None:
+    """Who waited for it reads by itself."""
+    store = BusyStore()
+    catalogue, _ = watched(store)
+    await catalogue.refresh()
+    goes_on = store.waits = asyncio.Event()
+    poll = asyncio.create_task(catalogue.refresh())
+    await asyncio.sleep(0)
+    store.listed = (deployed("A"),)
+    found = [asyncio.create_task(catalogue.find("A")) for _ in range(2)]
+    await asyncio.sleep(0)
+    poll.cancel()
+    goes_on.set()
+    assert all(await asyncio.gather(*found))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import json
 import logging
 import os
+import subprocess
 import sys
+import time
 from asyncio import sslproto
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +20,7 @@ import structlog
 
 from lockstep.clock import VirtualClock
 from lockstep.telemetry import LogTail, configure_logging, get_logger
+from lockstep.telemetry.logs import MAX_WAITING_CHARACTERS, WAIT_S
 
 
 class Full(io.StringIO):
@@ -224,3 +228,93 @@ def test_a_pipe_that_nobody_reads_disturbs_nobody() -> None:
         os.close(reader)
         _said_by_both()
     assert len(tail.last(9)) == 2
+
+
+def _filled(writer: int) -> None:
+    """No byte more goes into the pipe."""
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writer, b"x" * 4_096):
+            pass
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writer, b"x"):
+            pass
+    os.set_blocking(writer, True)
+
+
+@pytest.mark.usefixtures("stream")
+def test_a_pipe_whose_reader_does_not_read_holds_up_nobody() -> None:
+    """Some lines wait, the others are counted; when it reads on, what waited comes in its order,
+    and how many are lost."""
+    reader, writer = os.pipe()
+    tail, lost = LogTail(max_lines=9, max_bytes=10_000), []
+    tail.count_lost = lambda: lost.append(1)
+    pipe = io.TextIOWrapper(io.FileIO(writer, "w"), write_through=True)
+    configure_logging(service="x", clock=VirtualClock(5), stream=pipe, tail=tail)
+    _filled(writer)
+    long, count = "y" * 10_000, 200
+    began_s = time.monotonic()
+    for number in range(count):
+        get_logger().error(long, number=number)
+    took_s = time.monotonic() - began_s
+    assert took_s < 20 * WAIT_S, "only the first one waits for a while"
+    waiting = count - len(lost)
+    assert 0 < waiting <= MAX_WAITING_CHARACTERS // len(long) + 1
+    held = bytearray()
+
+    def read(lines: int) -> None:
+        while held.count(b"\n") < lines:
+            held.extend(os.read(reader, 65_536))
+
+    read(waiting + 1)
+    get_logger().error("as ever")
+    read(waiting + 2)
+    lines = [json.loads(line) for line in held.decode().lstrip("x").splitlines()]
+    assert [line["number"] for line in lines if line["message"] == long] == list(range(waiting))
+    (told,) = [line for line in lines if "could not be written" in line["message"]]
+    assert (told["lines"], lines[-1]["message"]) == (len(lost), "as ever")
+    os.close(reader)
+    pipe.close()
+
+
+_CHILD = """
+import os, sys, time
+from lockstep.telemetry import configure_logging, get_logger
+configure_logging(service="x")
+sys.stdin.readline()
+for number in range(int(sys.argv[1])):
+    get_logger().error("said", number=number)
+print("said all", flush=True)
+if sys.argv[2] == "at once":
+    os._exit(0)
+"""
+
+
+def _child(count: int, how: str, stderr: int) -> subprocess.Popen[str]:
+    """A process that writes so many lines and ends."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _CHILD, str(count), how],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["in good order", "at once"])
+def test_no_line_is_lost_at_the_end_of_a_process(how: str) -> None:
+    """Of one whose lines are read."""
+    with _child(3_000, how, subprocess.PIPE) as child:
+        out, said = child.communicate("go\n", timeout=60)
+    assert (out, child.returncode) == ("said all\n", 0)
+    assert [json.loads(line)["number"] for line in said.splitlines()] == list(range(3_000))
+
+
+def test_a_process_ends_though_nobody_reads_its_lines() -> None:
+    """By itself, and without an error of Python's own."""
+    reader, writer = os.pipe()
+    try:
+        _filled(writer)
+        with _child(1_000, "in good order", writer) as child:
+            out, _ = child.communicate("go\n", timeout=60)
+        assert (out, child.returncode) == ("said all\n", 0)
+    finally:
+        os.close(reader)
+        os.close(writer)

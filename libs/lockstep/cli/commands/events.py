@@ -36,16 +36,18 @@ def send(
     content_type = "application/x-ndjson" if from_stdin else "application/json"
 
     headers = {"Content-Type": content_type}
-    if event_id:
+    if event_id is not None:
         headers["Idempotency-Key"] = event_id
     with asking(context) as suite:
         url = f"{suite.addresses.receiver}{stream_path(app, stream)}/events"
         answer = suite.request("POST", url, body=body, headers=headers)
         accepted = counted(answer["accepted"], "event")
+        was_there = bool(answer.get("duplicate"))
     if as_json:
         print_json(answer)
     else:
-        console.print(f"accepted {accepted}")
+        # Under its id something was sent to this stream before, whatever it held.
+        console.print(f"{accepted}: was there already" if was_there else f"accepted {accepted}")
         for refusal in answer.get("refused", ()):
             errors.print(f"refused {detail(refusal)}", markup=False, soft_wrap=True)
     if answer.get("refused"):

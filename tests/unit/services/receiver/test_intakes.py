@@ -3,8 +3,11 @@ that of an app that is undeployed."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from lockstep.bus import Appended, InputLog
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemRandomness, VirtualClock
 from lockstep.control import AppView
@@ -89,6 +92,71 @@ async def test_an_app_that_is_undeployed_keeps_no_intake() -> None:
     assert receiver.intakes.last_position("A") == 0
     receiver.intakes.keep(receiver.deployed)
     assert not receiver.intakes._ending
+
+
+class Held:
+    """An input log that answers when it is told to."""
+
+    def __init__(self, log: InputLog) -> None:
+        self._log = log
+        self.goes_on = asyncio.Event()
+
+    async def append_encoded(self, payload: bytes, *, dedup_id: str | None = None) -> Appended:
+        """As that of a busy bus."""
+        await self.goes_on.wait()
+        return await self._log.append_encoded(payload, dedup_id=dedup_id)
+
+
+async def held_log(receiver: Receiver, view: AppView, monkeypatch: pytest.MonkeyPatch) -> Held:
+    """What the receiver has of that app from now on."""
+    held = Held(await receiver.bus.input_log(view.log))
+
+    async def opened(*_: object, **__: object) -> Held:
+        return held
+
+    monkeypatch.setattr(receiver.bus, "input_log", opened)
+    return held
+
+
+async def test_an_app_that_was_missed_for_a_moment_has_an_intake_that_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one before it still appends meanwhile: what it took stands in front, and what comes now
+    does not wait for ever."""
+    receiver = Receiver()
+    intakes, view = receiver.intakes, await receiver.deploy(1)
+    held = await held_log(receiver, view, monkeypatch)
+    first = intakes.of(view).submit([RUN], "k1")
+    await receiver.clock.advance_ms(1)
+    intakes.keep([])
+    second = intakes.of(view).submit([RUN], "k2")
+    assert intakes.of(view) is intakes.of(view)
+    await receiver.clock.advance_ms(100)
+    assert receiver.tasks.names == {"intake-A-1", "intake-A-1-2"}
+    held.goes_on.set()
+    await receiver.clock.advance_ms(100)
+    assert [first.done(), second.done()] == [True, True]
+    assert first.result().last < second.result().first
+    assert receiver.tasks.names == {"intake-A-1-2"}
+    await receiver.tasks.stop_all()
+
+
+async def test_who_waits_for_an_intake_that_is_gone_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody is there who would append it: to be sent again."""
+    receiver = Receiver()
+    view = await receiver.deploy(1)
+    await held_log(receiver, view, monkeypatch)
+    intake = receiver.intakes.of(view)
+    intake.submit([RUN], None)
+    await receiver.clock.advance_ms(1)  # it is under way, and the next one waits
+    waits = intake.submit([RUN], None)
+    await receiver.tasks.stop_all()
+    for asked in (waits, intake.submit([RUN], None)):
+        with pytest.raises(UnavailableError, match="stopping") as told:
+            await asyncio.wait_for(asked, 5)
+        assert told.value.retryable
 
 
 async def test_a_receiver_that_ends_takes_nothing_more() -> None:
