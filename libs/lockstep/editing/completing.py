@@ -41,6 +41,7 @@ _ANNOTATIONS: Final = (
 _SOURCES: Final = ("from", "join", "of", "every")
 _TABLES: Final = ("update", "delete")
 _CLOSED: Final = ("comment", "string", "script")
+_PAIRS: Final = (("/*", "*/"), ('"""', '"""'), ("'", "'"), ('"', '"'), ("{", "}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def complete(text: str, offset: int, found: Known) -> list[Completion]:
     for part in statements(cut(text)):
         if part[-1].end > start:
             break
-    if any(one.start < start < one.end and one.kind in _CLOSED for one in part):
+    if any(_holds(one, start) for one in part):
         return []
     before = [one for one in solid(part) if one.end <= start]
     if before and before[-1].value == ";":
@@ -74,6 +75,21 @@ def complete(text: str, offset: int, found: Known) -> list[Completion]:
         Completion(label, kind, detail, about, insert, start)
         for label, kind, detail, about, insert in _choices(before, solid(part), found)
     ]
+
+
+def _holds(one: Piece, offset: int) -> bool:
+    """Whether what is written at the offset becomes a part of a comment, a string or a script."""
+    if one.kind not in _CLOSED:
+        return False
+    return one.start < offset < one.end or (offset == one.end and _is_open(one.value))
+
+
+def _is_open(value: str) -> bool:
+    """Whether such a piece goes on behind its end."""
+    if value.startswith("--"):
+        return True
+    begin, end = next((pair for pair in _PAIRS if value.startswith(pair[0])), ("", ""))
+    return len(value) < len(begin + end) or not value.endswith(end)
 
 
 _Choice = tuple[str, str, str, str, str]

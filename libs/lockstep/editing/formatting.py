@@ -1,7 +1,8 @@
 """Format: spaces and line breaks in one way; every word, comment and string stays as it was.
 
 Clauses begin lines; a statement that stood on one line and fits there stays on it. Where an author
-broke a line within a clause, it stays broken, indented.
+broke a line within a clause, it stays broken, indented. A text whose lines all end with a carriage
+return and a line feed keeps that.
 """
 
 from __future__ import annotations
@@ -24,9 +25,15 @@ _APART: Final = ("==", "!=", "<=", ">=", "->")
 
 def formatted(text: str) -> str:
     """The same app, laid out; a text that is no app, too. Doing it twice changes nothing more."""
+    if 0 < text.count("\n") == text.count("\r\n"):
+        return _formatted(text.replace("\r\n", "\n")).replace("\n", "\r\n")
+    return _formatted(text)
+
+
+def _formatted(text: str) -> str:
     lines: list[str] = []
     depth = 0
-    for part in statements(pieces(text)):
+    for part in statements(map(_with_line_feeds, pieces(text))):
         words = solid(part)
         if words and words[0].says("end"):
             depth = max(0, depth - 1)
@@ -35,25 +42,35 @@ def formatted(text: str) -> str:
             depth += 1
     while lines and not lines[-1]:
         lines.pop()
-    return "\n".join(lines) + "\n" if lines else ""
+    laid_out = "\n".join(lines)
+    # A string that nothing closes holds the last line end already.
+    return laid_out if laid_out.endswith("\n") or not lines else laid_out + "\n"
+
+
+def _with_line_feeds(each: Piece) -> Piece:
+    """Of a text that ends its lines in both ways; strings stay as they are."""
+    if each.kind not in ("space", "comment"):
+        return each
+    return each._replace(value=each.value.replace("\r\n", "\n").removesuffix("\r"))
 
 
 def _append(lines: list[str], part: Sequence[Piece], indent: str) -> None:
     """One statement with the comments before it."""
     head, body = _headed(part)
-    if lines and head.startswith("\n\n") and lines[-1]:
+    breaks = head[: len(head) - len(head.lstrip())].count("\n")
+    if lines and breaks > 1 and lines[-1]:
         lines.append("")
-    for number, each in enumerate(_comments(head)):
-        is_trailing = number == 0 and lines and not head.startswith("\n") and lines[-1]
+    for number, (each, column) in enumerate(_comments(head)):
+        is_trailing = number == 0 and lines and not breaks and lines[-1]
         if is_trailing:
             lines[-1] = f"{lines[-1]}  {each}"
         elif each or (lines and lines[-1]):
-            lines += [f"{indent}{line}".rstrip() for line in each.split("\n")]
+            lines.append(f"{indent}{_moved(each, len(indent) - column)}" if each else "")
     if not body:
         return
     rows = list(_rows(body))
     one = " ".join(row.strip() for row in rows)
-    is_short = "\n" not in _source(body) and len(indent) + len(one) <= WIDTH
+    is_short = "\n" not in _source(body).rstrip() and len(indent) + len(one) <= WIDTH
     is_plain = all(each.kind not in ("comment", "script") for each in body)
     if is_short and is_plain and not body[0].value.startswith("@"):
         rows = [one]
@@ -72,20 +89,33 @@ def _headed(part: Sequence[Piece]) -> tuple[str, Sequence[Piece]]:
     return _source(part), ()
 
 
-def _comments(head: str) -> Iterator[str]:
-    """The comments in front of a statement; an empty one for each gap between them."""
-    gap = 0
+def _comments(head: str) -> Iterator[tuple[str, int]]:
+    """The comments in front of a statement, each with the column that it stood in; an empty one for
+    each gap between them."""
+    breaks = 0
     is_first = True
     for each in pieces(head):
         if each.kind == "space":
-            gap = each.value.count("\n")
+            breaks = each.value.count("\n")
             continue
-        if not is_first and gap > 1:
-            yield ""
-        yield each.value.rstrip()
-        is_first, gap = False, 0
-    if not is_first and gap > 1:
-        yield ""
+        if not is_first and breaks > 1:
+            yield "", 0
+        yield each.value.rstrip(), each.start - (head.rfind("\n", 0, each.start) + 1)
+        is_first, breaks = False, 0
+    if not is_first and breaks > 1:
+        yield "", 0
+
+
+def _moved(comment: str, columns: int) -> str:
+    """A comment whose later lines move as its first one does."""
+    first, *more = comment.split("\n")
+    return "\n".join([first, *(_shifted(line, columns) for line in more)])
+
+
+def _shifted(line: str, columns: int) -> str:
+    blanks = len(line) - len(line.lstrip())
+    kept = line[min(blanks, -columns) :] if columns < 0 else " " * columns + line
+    return kept.rstrip()
 
 
 def _rows(body: Sequence[Piece]) -> Iterator[str]:
@@ -117,8 +147,15 @@ def _is_head(each: Piece, depth: int) -> bool:
     )
 
 
+def _takes_the_line(each: Piece) -> bool:
+    """Whether what stood behind it in its line would become a part of it."""
+    if each.kind == "string" and not each.value.startswith('"""'):
+        return len(each.value) == 1 or each.value[-1] != each.value[0]
+    return each.kind == "comment" and each.value.startswith("--")
+
+
 def _begins_line(each: Piece, before: Piece, depth: int, gap: str) -> bool:
-    if before.kind == "comment" and before.value.startswith("--"):
+    if _takes_the_line(before):
         return True
     if each.kind == "comment":
         return "\n" in gap

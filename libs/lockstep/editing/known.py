@@ -1,21 +1,25 @@
 """What has a name in a text, and what is wrong with it.
 
-A text with a mistake is read without the statement that holds it, and again, so that one mistake
-hides neither the others nor the names of all other statements.
+A text with a mistake is read without the annotation or the statement that holds it, and again, so
+that one mistake hides neither the others nor the names of all other statements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from lockstep.editing.leaving_out import Left, makes
 from lockstep.editing.pieces import Lines, Piece, pieces, solid, statements
 from lockstep.siddhiql import CheckedApp, SiddhiQLError, check
 
 MAX_PROBLEMS: Final = 5
 BLIND: Final = 10
 """After so many statements with mistakes nothing more is looked for."""
+_NOTHING_LEFT: Final = ("the text is empty", "an app needs at least one definition")
+"""What is said of a text whose definitions were all left out; nothing more can be found then."""
+_OUTPUTS_END: Final = ("group", "having", "order", "limit", "offset", "output", "insert")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +40,11 @@ class Name:
     name: str
     kind: str
     attributes: tuple[tuple[str, str], ...]
+    """Names and types; a type is empty where it cannot be told."""
 
     def line(self) -> str:
         """As it would be defined."""
-        within = ", ".join(f"{name} {kind}" for name, kind in self.attributes)
+        within = ", ".join(f"{name} {kind}".rstrip() for name, kind in self.attributes)
         return f"{self.kind} {self.name} ({within})"
 
 
@@ -56,24 +61,23 @@ class Known:
 def known(text: str) -> Known:
     """Names and problems; takes as long as checking the text, once more for each mistake."""
     parts = [part for part in statements(pieces(text)) if solid(part)]
-    lines, broken, problems = Lines(text), list[str](), list[Problem]()
-    left = text
+    lines, problems = Lines(text), list[Problem]()
+    left = Left(text)
     for _ in range(BLIND):
         try:
-            app = check(left)
+            app = check(left.text)
         except SiddhiQLError as error:
-            offset = lines.offset(error.line, error.column)
-            if not any(f"'{name}'" in error.message for name in broken):
-                problems.append(_problem(text, error, offset))
-            part = _holding(parts, offset)
-            blank = _blanked(left, part)
-            if blank == left:
+            if left.text != text and error.message.startswith(_NOTHING_LEFT):
                 break
-            broken += _makes(part)
-            left = blank
+            offset = lines.offset(error.line, error.column)
+            if not any(f"'{name}'" in error.message for name in left.broken):
+                problems.append(_problem(text, error, offset))
+            if not left.leave_out(parts, offset):
+                break
         else:
+            freed = left.freed - {name for part in parts for name in makes(part)}
             return Known(
-                _names(app),
+                {name: one for name, one in _names(app).items() if name not in freed},
                 {name: one.returns.value for name, one in app.functions.items()},
                 problems[:MAX_PROBLEMS],
                 None if problems else app,
@@ -99,38 +103,6 @@ def _problem(text: str, error: SiddhiQLError, offset: int) -> Problem:
     return Problem(error.message, error.hint, error.line, error.column, error.column + width)
 
 
-def _holding(parts: Sequence[Sequence[Piece]], offset: int) -> Sequence[Piece]:
-    """The statement at an offset: the last one that begins before it."""
-    found: Sequence[Piece] = ()
-    for part in parts:
-        if solid(part)[0].start > offset:
-            break
-        found = part
-    return found or (parts[0] if parts else ())
-
-
-def _blanked(text: str, part: Sequence[Piece]) -> str:
-    """Without the statement; everything else stays where it is."""
-    if not part:
-        return text
-    start, end = part[0].start, part[-1].end
-    blank = "".join(each if each == "\n" else " " for each in text[start:end])
-    return text[:start] + blank + text[end:]
-
-
-def _makes(part: Sequence[Piece]) -> list[str]:
-    """The names that a statement brings into the app."""
-    words = solid(part)
-    found = []
-    for number, each in enumerate(words[:-1]):
-        behind = words[number + 1 :]
-        if each.says("define") and len(behind) > 1:
-            found.append(behind[1].name)
-        elif each.says("into") and behind[0].kind == "word":
-            found.append(behind[0].name)
-    return found
-
-
 def _names(app: CheckedApp) -> dict[str, Name]:
     kinds: dict[str, Mapping[str, object]] = {
         "table": app.tables,
@@ -147,7 +119,7 @@ def _names(app: CheckedApp) -> dict[str, Name]:
 
 
 def _written(parts: Sequence[Sequence[Piece]]) -> dict[str, Name]:
-    """What the definitions say by themselves, where the text as a whole cannot be read."""
+    """What the statements say by themselves, where the text as a whole cannot be read."""
     found = {}
     for part in parts:
         words = [each for each in solid(part) if each.kind in ("word", "symbol")]
@@ -159,4 +131,23 @@ def _written(parts: Sequence[Sequence[Piece]]) -> dict[str, Name]:
         pairs = tuple(zip(inside[::2], inside[1::2], strict=False))
         if kind.says("stream", "table", "window"):
             found[name.name] = Name(name.name, kind.value.lower(), pairs)
+    for part in parts:
+        for made in _inserted(solid(part)):
+            found.setdefault(made.name, made)
     return found
+
+
+def _inserted(words: Sequence[Piece]) -> Iterator[Name]:
+    """The stream that a query makes, with the names that its selector tells."""
+    into = next((at for at, each in enumerate(words) if each.says("into")), None)
+    if into is None or into + 1 == len(words) or words[into + 1].kind != "word":
+        return
+    start = next((at for at, each in enumerate(words) if each.says("select")), into)
+    outputs, depth = list[str](), 0
+    for before, each in zip(words[start:into], words[start + 1 : into], strict=False):
+        depth += {"(": 1, ")": -1}.get(each.value, 0)
+        if depth == 0 and (each.value == "," or each.says(*_OUTPUTS_END)):
+            outputs += [before.name] if before.kind == "word" else []
+            if each.says(*_OUTPUTS_END):
+                break
+    yield Name(words[into + 1].name, "stream", tuple((name, "") for name in outputs))

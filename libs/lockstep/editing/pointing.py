@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from lockstep.editing.known import Known
 from lockstep.editing.pieces import Lines, Piece, pieces, solid
 from lockstep.editing.signatures import named, signature
+from lockstep.editing.uses import Kind, Use, uses
+from lockstep.siddhiql.printing.names import identifier
+from lockstep.siddhiql.printing.names import name as quoted
+
+_STRICT: Final = ("trigger", "aggregation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +84,52 @@ def definition(text: str, offset: int) -> Place | None:
 def occurrences(text: str, offset: int, found: Known) -> list[Place]:
     """Everywhere the name there stands, for renaming; none for what is no name of this app, as
     an attribute: its name may stand for others, too."""
-    words = solid(pieces(text))
-    at = _at(words, offset)
-    if at is None:
-        return []
-    name = words[at].name
-    if (name not in found.names and name not in found.functions) or _is_builtin(words, at):
+    named = list(uses(text, found))
+    there = _use(named, offset, found)
+    if there is None:
         return []
     lines = Lines(text)
     return [
-        _place(lines, each)
-        for number, each in enumerate(words)
-        if each.kind == "word" and each.name == name and not _is_builtin(words, number)
+        _place(lines, use.word)
+        for use in named
+        if use.kind is there.kind and use.word.name == there.word.name
     ]
+
+
+def refusal(text: str, offset: int, new_name: str, found: Known) -> str | None:
+    """Why what stands there cannot be renamed so; None where it can."""
+    there = _use(uses(text, found), offset, found)
+    if there is None:
+        return "nothing there can be renamed"
+    name = new_name.strip("`")
+    is_quoted = new_name == f"`{name}`" and "`" not in name and name.isprintable() and name != ""
+    if not is_quoted and _written(there, new_name, found) != new_name:
+        return (
+            f"{new_name!r} is no name: letters, digits and _, and no word of the language; "
+            "any other in `back-quotes`"
+        )
+    if name != there.word.name and (name in found.names or name in found.functions):
+        return f"{name!r} is taken: something in this app is called so"
+    return None
+
+
+def _use(named: Iterable[Use], offset: int, found: Known) -> Use | None:
+    """The name of the app that stands there."""
+    there = next((use for use in named if use.word.start <= offset <= use.word.end), None)
+    if there is None:
+        return None
+    known = found.functions if there.kind is Kind.FUNCTION else found.names
+    return there if there.word.name in known else None
+
+
+def _written(use: Use, name: str, found: Known) -> str:
+    """The name as it must stand there: some take the words of the language for names."""
+    is_strict = use.kind is Kind.FUNCTION or found.names[use.word.name].kind in _STRICT
+    return identifier(name) if is_strict else quoted(name)
 
 
 def _is_made(words: Sequence[Piece], at: int) -> bool:
     return at > 0 and (words[at - 1].says("into") or (at > 1 and words[at - 2].says("define")))
-
-
-def _is_builtin(words: Sequence[Piece], at: int) -> bool:
-    """A window, or something of a namespace, that happens to be called so."""
-    return at > 0 and words[at - 1].value in (":", ".", "@")
 
 
 def _is_call(words: Sequence[Piece], at: int) -> bool:

@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import JsonRPCResponseMessage, default_converter
 from pygls.workspace import PositionCodec, TextDocument
@@ -204,9 +205,13 @@ def _add_changes(server: LanguageServer, documents: Documents) -> None:
     async def rename(told: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
         document = server.workspace.get_text_document(told.text_document.uri)
         offset = document.offset_at_position(told.position)
-        places = pointing.occurrences(document.source, offset, documents.of(document))
+        found = documents.of(document)
+        places = pointing.occurrences(document.source, offset, found)
         if not places:
             return None
+        why = pointing.refusal(document.source, offset, told.new_name, found)
+        if why is not None:
+            raise JsonRpcException(why, lsp.LSPErrorCodes.RequestFailed)
         units = _units_of(document)
         edits = [lsp.TextEdit(units.range_of(place), told.new_name) for place in places]
         return lsp.WorkspaceEdit({document.uri: edits})

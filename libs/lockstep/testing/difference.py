@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from itertools import chain, repeat
 
 from lockstep.plan import QueryNode, plan_of
-from lockstep.testing.lines import ShownEvent, read_line
+from lockstep.testing.lines import ShownEvent, ShownLine, read_line
 from lockstep.testing.reasons import without_reason
 from lockstep.testing.scenario import Scenario
 
 NOTES_PER_LINE = 8
 """Differing events of one line that are told one by one."""
+
+_BREAK = re.compile(r"\s*\n\s*")
 
 Names = Mapping[str, Sequence[str]]
 """The attribute names of each stream and query."""
@@ -34,7 +38,11 @@ class Difference:
 
         Below a pair of them, with `?`, each event that differs and how.
         """
-        marked = [f"{mark} {line}" for mark, line in self._marked()]
+        marked = [
+            f"{mark} {start}{part}"
+            for mark, line in self._marked()
+            for start, part in zip(chain(("",), repeat("| ")), line.split("\n"), strict=False)
+        ]
         return "\n".join([f"line {self.line}: {self.call}", *marked])
 
     def notes(self) -> list[str]:
@@ -42,7 +50,7 @@ class Difference:
         return [line for mark, line in self._marked() if mark == "  ?"]
 
     def _marked(self) -> Iterator[tuple[str, str]]:
-        want, got = _normal(self.expected), _normal(self.actual)
+        want, got = _compared(self.expected, self.actual)
         for tag, from_, to, start, end in SequenceMatcher(None, want, got, False).get_opcodes():
             if tag == "equal":
                 yield from (("   ", line) for line in self.actual[start:end])
@@ -63,15 +71,15 @@ class Difference:
 def differences(
     scenario: Scenario, brought: Sequence[Sequence[str]], *, in_order: bool = True
 ) -> list[Difference]:
-    """The calls whose lines are not as expected; blanks and the reasons of faults do not count.
+    """The calls whose lines are not as expected; the reasons of faults do not count, nor blanks
+    outside of values and messages.
 
     Without `in_order` the events that one call brings may stand in any order and in any chunks.
     """
-    compared = _normal if in_order else _single_events
     found = [
         (call, lines)
         for call, lines in zip(scenario.calls, brought, strict=True)
-        if compared(call.expected) != compared(lines)
+        if _differs(call.expected, lines, in_order)
     ]
     names = attribute_names(scenario.app_text) if found else {}
     return [
@@ -133,10 +141,15 @@ def _values(want: ShownEvent, got: ShownEvent, attributes: Sequence[str]) -> Ite
             yield f"{name} is {second}, expected {first}"
 
 
+def _differs(expected: Sequence[str], actual: Sequence[str], in_order: bool) -> bool:
+    want, got = _compared(expected, actual)
+    return want != got if in_order else _single_events(want) != _single_events(got)
+
+
 def _single_events(lines: Sequence[str]) -> list[str]:
     """Each event in a line of its own, sorted; several in one JSON payload, too."""
     found: list[str] = []
-    for line in _normal(lines):
+    for line in lines:
         topic, _, payload = line.partition(": ")
         if topic.startswith("topic ") and payload.startswith(("[", "{")):
             found += [f"{topic}: {each}" for each in _payloads(payload)]
@@ -157,5 +170,28 @@ def _payloads(text: str) -> list[str]:
     return [json.dumps(each) for each in (read if isinstance(read, list) else [read])]
 
 
-def _normal(lines: Sequence[str]) -> list[str]:
-    return [" ".join(without_reason(line).split()) for line in lines]
+def _compared(expected: Sequence[str], actual: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Both as they are compared. A message of several lines may be expected in one, with a blank
+    for each line break: there was no other way to write it once."""
+    want = [_normal(line) for line in expected]
+    got = [_normal(line) for line in actual]
+    return want, [_in_one(line) if _in_one(line) in want else line for line in got]
+
+
+def _in_one(line: str) -> str:
+    return line if _events_in(line) is not None else _BREAK.sub(" ", line)
+
+
+def _normal(line: str) -> str:
+    """Blanks between events are one; those within values and messages count."""
+    line = without_reason(line)
+    shown = _events_in(line)
+    return line.strip() if shown is None else shown.text
+
+
+def _events_in(line: str) -> ShownLine | None:
+    """A list in JSON looks like a row, and is none."""
+    before, bracket, behind = line.partition("[")
+    shown = read_line(" ".join(before.split()) + bracket + behind)
+    is_message = shown is not None and shown.head != "result:" and not shown.events[0][1].time
+    return None if is_message else shown

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lockstep.events import LockstepError
+from lockstep.siddhiql import SiddhiQLError
+from lockstep.siddhiql.variables import names_of, with_values
 from lockstep.testing.difference import Difference, differences
 from lockstep.testing.play import play
 from lockstep.testing.scenario import (
@@ -17,6 +19,7 @@ from lockstep.testing.scenario import (
     has_tests,
     parse_file,
     render_file,
+    split_tests,
 )
 from lockstep.testing.virtual_app import cut_into
 
@@ -46,7 +49,7 @@ class Report:
         if self.error is not None:
             lines.append(f"  {self.error}")
         for difference in self.differences:
-            lines += [f"  {line}" for line in difference.text().splitlines()]
+            lines += [f"  {line}" for line in difference.text().split("\n")]
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -71,21 +74,31 @@ class Report:
 
 
 def find_files(paths: Iterable[Path]) -> list[Path]:
-    """The test files among paths: files as given, folders searched, in order of name."""
+    """The test files among paths: files as given, folders searched, in order of name. An app's
+    tests may stand in its own file, beside it, or both."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
             inside = [file for file in path.rglob("*.siddhi") if has_tests(_text(file))]
             found += sorted([*inside, *path.rglob("*.test")])
-        elif path.suffix == ".siddhi" and not has_tests(_text(path)):
-            found.append(path.with_suffix(".test"))
+        elif path.suffix == ".siddhi":
+            beside, has_own = path.with_suffix(".test"), has_tests(_text(path))
+            found += [path] if has_own else []
+            found += [beside] if beside.exists() or not has_own else []
         else:
             found.append(path)
     return list(dict.fromkeys(found))
 
 
-def load(file: Path) -> ScenarioFile:
-    """The parts of a test file; raises ScenarioError."""
+def load(file: Path, values: Mapping[str, str] | None = None) -> ScenarioFile:
+    """The parts of a test file, with the values of the names in its app; raises ScenarioError."""
+    parsed = _load(file)
+    for scenario in parsed.scenarios:
+        scenario.app_text = with_values(scenario.app_text, values or {})
+    return parsed
+
+
+def _load(file: Path) -> ScenarioFile:
     app = file.with_suffix(".siddhi")
     if file.suffix != ".test":
         return parse_file(_text(file))
@@ -96,7 +109,7 @@ def load(file: Path) -> ScenarioFile:
             f"{app.name} has no tests",
             hint=f"write them behind '--- test:' at its end, or into {file.name} beside it",
         )
-    return parse_file(_text(file), _text(app))
+    return parse_file(_text(file), split_tests(_text(app))[0])
 
 
 def _text(file: Path) -> str:
@@ -107,12 +120,18 @@ def _text(file: Path) -> str:
 
 
 def run_file(
-    file: Path, *, executor: str = "reference", update: bool = False, parallel: int = 1
+    file: Path,
+    *,
+    executor: str = "reference",
+    update: bool = False,
+    parallel: int = 1,
+    values: Mapping[str, str] | None = None,
 ) -> list[Report]:
     """Runs the parts of a file; `update` rewrites its expectations with what came. With `parallel`
-    (see VirtualApp) the events that a call brings are compared in any order."""
+    (see VirtualApp) the events that a call brings are compared in any order. `values`: what stands
+    for names in its app."""
     try:
-        parsed = load(file)
+        parsed = load(file, values)
     except (OSError, LockstepError) as error:
         return [Report(file, "", error=str(error))]
     reports, brought = [], []
@@ -121,7 +140,7 @@ def run_file(
         try:
             lines = play(scenario, executor=executor, parallel=parallel)
         except LockstepError as error:
-            reports.append(Report(file, scenario.title, error=str(error)))
+            reports.append(Report(file, scenario.title, error=_told(error, scenario)))
             brought.append([call.expected for call in scenario.calls])
             continue
         brought.append(lines)
@@ -131,6 +150,14 @@ def run_file(
     if any(report.rewritten for report in reports):
         file.write_text(render_file(parsed, brought), encoding="utf-8")
     return reports
+
+
+def _told(error: LockstepError, scenario: Scenario) -> str:
+    """The error, and what to do where a name in the app waits for its value."""
+    names = sorted(names_of(scenario.app_text))
+    if not names or not isinstance(error, SiddhiQLError) or "$" not in error.message:
+        return str(error)
+    return f"{error}; give it: lockstep test {' '.join(f'--set {name}=…' for name in names)}"
 
 
 def _is_cut(scenario: Scenario, parallel: int) -> bool:
@@ -147,10 +174,13 @@ def run_paths(
     executor: str = "reference",
     update: bool = False,
     parallel: int = 1,
+    values: Mapping[str, str] | None = None,
 ) -> list[Report]:
     """Runs every test file among the paths."""
     return [
         report
         for file in find_files(paths)
-        for report in run_file(file, executor=executor, update=update, parallel=parallel)
+        for report in run_file(
+            file, executor=executor, update=update, parallel=parallel, values=values
+        )
     ]

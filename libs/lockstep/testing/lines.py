@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_HEAD = re.compile(r"(?:-> |topic |fault: |)?(?P<source>[^\s:]+)(?::| |$)\s*")
+_HEAD = re.compile(r"fault: (?P<fault>[^\s:]+)(?:\s+|$)|(?:-> |topic )?(?P<named>[^:]+):\s*")
 _EVENT = re.compile(r"(?P<kind>[XC]\s+)?(?P<time>-?\d*)\[")
 _CLOSING = {"[": "]", "{": "}"}
 
@@ -41,13 +41,18 @@ class ShownLine:
         """The events of one kind."""
         return [event for own, event in self.events if own == kind]
 
+    @property
+    def text(self) -> str:
+        """The line with one blank between its parts."""
+        return " ".join([self.head, *(f"{kind} {one.text}".strip() for kind, one in self.events)])
+
 
 def read_line(line: str) -> ShownLine | None:
     """The line's events, or None when it tells none (a refusal, a message of another form)."""
     head = _HEAD.match(line)
-    if head is None or head["source"] == "error":
+    if head is None or head["named"] == "error":
         return None
-    found = ShownLine(head[0].strip(), head["source"])
+    found = ShownLine(head[0].strip(), head["fault"] or head["named"])
     kind, at = "", head.end()
     while at < len(line):
         event = _EVENT.match(line, at)

@@ -13,7 +13,7 @@ from lockstep.siddhiql.suggestions import did_you_mean
 from lockstep.testing.reasons import with_reason
 from lockstep.testing.scenario import Call, Scenario, ScenarioError
 from lockstep.testing.values import read_value, show_events, show_row, split_words
-from lockstep.testing.virtual_app import VirtualApp
+from lockstep.testing.virtual_app import VirtualApp, rehearsed
 
 CALLS = ("@advance", "@query", "@publish", "@snap", "@restore", "@watch")
 """What a call line may be beside the name of a stream."""
@@ -24,6 +24,7 @@ def play(
 ) -> list[list[str]]:
     """What each call brings, as lines. `cut`: before the call of that index the app is snapshotted,
     thrown away and restored. `parallel`: see VirtualApp."""
+    _check_watched(scenario)
     player = _Player(scenario, executor, parallel)
     try:
         brought = []
@@ -119,7 +120,7 @@ class _Player:
         schema = self.app.plan.checked.streams.get(stream)
         if schema is None:
             raise _unknown(stream, self.app.plan.checked.streams)
-        rows, times = [], []
+        rows, times, is_timed = [], [], False
         for time, *words in _parts(text):
             if len(words) != len(schema.types):
                 names = ", ".join(attribute.name for attribute in schema.attributes)
@@ -128,12 +129,10 @@ class _Player:
                     f"{_counted(len(schema.types), 'attribute')}",
                     hint=f"behind {stream} stand a time (or -) and {names}",
                 )
+            is_timed = is_timed or time != "-"
             times.append(self.app.clock_ms if time == "-" else _time(time))
             rows.append([read_value(w, t) for w, t in zip(words, schema.types, strict=True)])
-        if text.lstrip().startswith("- "):
-            self.app.send_many(stream, rows)
-        else:
-            self.app.send_many(stream, rows, timestamp_ms=times)
+        self.app.send_many(stream, rows, timestamp_ms=times if is_timed else None)
 
     def _observed(self, seen: Observation) -> list[str]:
         if isinstance(seen, StreamChunk):
@@ -165,6 +164,21 @@ class _Player:
             shown = f"fault: {fault.stream} {show_events(fault.events, schema)}".rstrip()
             lines.append(with_reason(shown, fault.reason))
         return lines
+
+
+def _check_watched(scenario: Scenario) -> None:
+    """A name that is none would never show anything, and pass."""
+    if not scenario.watched:
+        return
+    checked = rehearsed(scenario.app_text).checked
+    known = [*checked.streams, *checked.triggers, *checked.windows]
+    for name, line in scenario.watched.items():
+        if name not in known:
+            raise ScenarioError(
+                f"@watch {name}: there is no stream {name}",
+                where=f"line {line}",
+                hint=did_you_mean(name, known),
+            )
 
 
 def _parts(text: str) -> Iterator[list[str]]:

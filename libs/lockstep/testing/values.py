@@ -10,12 +10,12 @@ from typing import Any
 from lockstep.events import AttributeType, Event, StreamSchema
 from lockstep.plan import java
 
-_WORD = re.compile(r"""'[^']*'|"[^"]*"|\{.*?\}(?=\s|$)|\[.*?\](?=\s|$)|\S+""")
+_WORD = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\{.*?\}(?=\s|$)|\[.*?\](?=\s|$)|\S+""")
 _PLAIN = re.compile(r"[^\s,\[\]|'\"][^,\[\]|'\"]*(?<!\s)|")
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a call; quoted texts, lists and maps stay whole."""
+    """The words of a call; quoted texts (a quote in one is doubled), lists and maps stay whole."""
     return _WORD.findall(text)
 
 
@@ -29,7 +29,9 @@ def read_value(word: str, type_: AttributeType) -> Any:
 
 def _read(word: str, type_: AttributeType) -> Any:
     if type_ is AttributeType.STRING:
-        return word[1:-1] if word[0] in "'\"" and len(word) > 1 else word
+        quote = word[0]
+        is_quoted = quote in "'\"" and len(word) > 1
+        return word[1:-1].replace(quote * 2, quote) if is_quoted else word
     if type_ is AttributeType.BOOL:
         if word not in ("true", "false"):
             raise ValueError

@@ -42,6 +42,51 @@ def test_every_problem_that_is_no_consequence_is_told() -> None:
     assert [each.line for each in only.problems] == [2]
 
 
+def told(text: str) -> list[str]:
+    """The places of the problems, as line and what is underlined."""
+    lines = text.split("\n")
+    return [
+        f"{one.line} {lines[one.line - 1][one.column - 1 : one.end_column - 1]}"
+        for one in sorted(known(text).problems, key=lambda one: one.line)
+    ]
+
+
+def test_a_mistake_in_an_annotation_hides_nothing() -> None:
+    """What it stands in front of is known, and no other problem follows of it."""
+    text = "@sink(type='nope', @map(type='json'))\ndefine stream S (k string);\n"
+    text += "from S select k insert into O;\nfrom S select zz insert into P;"
+    assert told(text) == ["1 @", "4 zz"]
+    assert set(known(text).names) == {"S", "O"}
+    app = "@app:playback(idle.time='x')\ndefine stream S (v int);\nfrom S select v insert into O;"
+    assert told(app) == ["1 @"]
+    assert set(known(app).names) == {"S", "O"}
+
+
+def test_where_no_definition_is_left_nothing_more_is_told() -> None:
+    """Nor is a text empty whose statements have mistakes; streams of queries stay known."""
+    text = "define stream S (k strin);\nfrom S#window.length(5)\nselect k, count() as n, S.k\n"
+    text += "group by k insert into O;"
+    assert told(text) == ["1 strin"]
+    assert known(text).names["O"].line() == "stream O (k, n, k)"
+    assert [told(one) for one in ("from", ";", "define stream S (k string")] == [
+        ["1 from"],
+        ["1 ;"],
+        ["1 string"],
+    ]
+
+
+@pytest.mark.parametrize("end", ["\nend;\n", " end;\n"])
+def test_a_mistake_in_a_partition_key_is_one(end: str) -> None:
+    """Its end and its inner streams are right; its queries are read, and what they make known."""
+    text = "define stream S (k string, v int);\npartition with (zz of S)\nbegin\n"
+    text += "from S#window.length(5) select k, v insert into #I;\n"
+    text += f"from #I select k, v insert into Out;{end}from Out select v, q insert into Last;"
+    found = known(text)
+    assert told(text) == ["2 zz", f"{5 + end.count(chr(10))} q"]
+    assert found.names["Out"].line() == "stream Out (k string, v int)"
+    assert "I" not in found.names
+
+
 def test_a_valid_text_has_its_app_and_the_inferred_streams() -> None:
     """Streams that only queries make have their attributes, too."""
     found = known(TEXT)
@@ -70,6 +115,16 @@ def test_completion_fits_the_place(text: str, behind: str, there: str, absent: s
     found = labels(text, behind)
     assert there in found
     assert absent not in found
+
+
+@pytest.mark.parametrize("open_", ["-- from ", "-- why", "/* from ", "'a ", "'", '"a ', '"""a '])
+def test_nothing_is_completed_in_a_comment_or_a_string(open_: str) -> None:
+    """At its end, too, while nothing closes it; behind its end something is."""
+    text = TEXT + "from Reading select " + open_
+    assert complete(text, len(text), known(TEXT)) == []
+    assert complete(f"{text}\n;", len(text), known(TEXT)) == []
+    for closed in ("/* a */", "'a'", '"""a"""', "-- a\n"):
+        assert labels(TEXT + f"from Reading select {closed}", closed)
 
 
 def test_functions_are_completed_with_their_signature() -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
 from lockstep.clock import SystemClock
@@ -77,6 +78,9 @@ async def test_an_editor_is_served(editor: LanguageClient) -> None:
     assert place.range.start.line == 7  # type: ignore[union-attr]
     change = await editor.text_document_rename_async(lsp.RenameParams(document, name, "First"))
     assert [one.new_text for one in change.changes[URI]] == ["First"]  # type: ignore[union-attr, index]
+    for wrong in ("a b; drop", "Mean1"):
+        with pytest.raises(JsonRpcException, match=r"is (no name|taken)"):
+            await editor.text_document_rename_async(lsp.RenameParams(document, name, wrong))
     options = lsp.FormattingOptions(4, insert_spaces=True)
     edits = await editor.text_document_formatting_async(
         lsp.DocumentFormattingParams(document, options)

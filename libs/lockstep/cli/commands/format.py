@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from lockstep.cli.commands.app_text import text_of
+from lockstep.cli.commands.app_text import NoTextError
 from lockstep.cli.output import console
 from lockstep.editing import formatted
-from lockstep.testing.scenario import has_tests
+from lockstep.testing.scenario import split_tests
 
 Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help=".siddhi files.")]
 
@@ -24,21 +24,30 @@ def format_apps(
     """Lay app texts out: spaces and line breaks, never a word."""
     changed = 0
     for file in files:
-        text = text_of(file)
+        text = _text_of(file)
         laid_out = _laid_out(text)
         if laid_out == text:
             continue
         changed += 1
         console.print(f"{file}: {'would change' if check else 'formatted'}", soft_wrap=True)
         if not check:
-            file.write_text(laid_out, encoding="utf-8")
+            file.write_text(laid_out, encoding="utf-8", newline="")
     if check and changed:
         raise typer.Exit(1)
 
 
+def _text_of(file: Path) -> str:
+    """With the line ends that it has."""
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise NoTextError(f"{file} is no text in UTF-8") from None
+
+
 def _laid_out(text: str) -> str:
     """Tests behind an app stay as they are."""
-    if not has_tests(text):
-        return formatted(text)
-    start = text.index("--- test") if text.startswith("--- test") else text.index("\n--- test") + 1
-    return f"{formatted(text[:start])}\n{text[start:]}"
+    app, tests = split_tests(text)
+    laid_out = formatted(app)
+    if not tests or not laid_out:
+        return laid_out + tests
+    return laid_out + ("\r\n" if laid_out.endswith("\r\n") else "\n") + tests

@@ -11,6 +11,7 @@ from typing import Annotated, TextIO, cast
 
 import typer
 
+from lockstep.cli.commands.app_text import Given, GivenFiles, GivenIn, values_of
 from lockstep.cli.commands.options import AsJson
 from lockstep.cli.output import Exit, console, print_json, reported
 from lockstep.functions.geo import addresses
@@ -63,6 +64,9 @@ def run_tests(
             "The events that a call brings are then compared in any order.",
         ),
     ] = 1,
+    given: Given = None,
+    given_in: GivenIn = None,
+    given_files: GivenFiles = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the tests beside the apps, on a virtual clock."""
@@ -71,7 +75,13 @@ def run_tests(
     _log_to_stderr()
     with reported():
         addresses.put_in_force(load_settings().places.folder)
-        reports = run_paths(paths, executor=executor.value, update=update, parallel=parallel)
+        reports = run_paths(
+            paths,
+            executor=executor.value,
+            update=update,
+            parallel=parallel,
+            values=values_of(given, given_in, given_files),
+        )
     if as_json:
         print_json([report.as_json() for report in reports])
     else:
