@@ -39,8 +39,8 @@ SOON = {
     "memory": 5,
     "revision": 1,
     "held": 6,
-    "again": 128,
-    "cursor": 6,
+    "again": 71,
+    "cursor": 29,
 }
 """Seeds that are known to show a break; any of the first 200 would do."""
 

@@ -150,10 +150,6 @@ class AggregatesByMeaning:
             stored.append([aggregator.snapshot() for aggregator in own])
         return stored
 
-    def of_rows(self, states: list[Any], held: Frame | None) -> list[Any]:
-        """Nothing is made of rows that are held."""
-        return states
-
     def load(self, groups: Ids, realm: int, states: Sequence[Sequence[Any]]) -> None:
         """Takes over what `store` gave, for groups of one realm."""
         for group, saved in zip(groups.tolist(), states, strict=True):

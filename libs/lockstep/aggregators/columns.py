@@ -86,15 +86,16 @@ class Aggregates:
         by_call = [self._accumulators[index].store(groups) for _, index in self._calls]
         return list(map(list, zip(*by_call, strict=True)))
 
-    def of_rows(self, states: list[Any], held: Frame | None) -> list[Any]:
-        """A group's states with those that are made of the rows it holds."""
+    def of_rows(self, groups: Ids, states: list[list[Any]], held: Frame, group: Ids) -> None:
+        """Puts those into the groups' states that are made of the rows they hold; `group` tells
+        whose each of these is."""
         for place, (_, index) in enumerate(self._calls):
             accumulator: Any = self._accumulators[index]
             if accumulator.needs_places:
-                assert held is not None
                 (argument,) = self._arguments[index]
-                states[place] = accumulator.state_of(argument(held))
-        return states
+                own = accumulator.state_of(argument(held), group, groups)
+                for state, made in zip(states, own, strict=True):
+                    state[place] = made
 
     def load(self, groups: Ids, realm: int, states: Sequence[Sequence[Any]]) -> None:
         """Takes over what `store` gave, for groups of one realm; what needs places waits for

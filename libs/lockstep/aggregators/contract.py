@@ -180,9 +180,14 @@ def growing(make: Callable[[], Any]) -> Callable[[], Any]:
 
     def made() -> Any:
         aggregator = make()
-        tell = getattr(aggregator, "never_shrinks", None)
-        if tell is not None:
-            tell()
+        tell_growing(aggregator)
         return aggregator
 
     return made
+
+
+def tell_growing(aggregator: Any) -> None:
+    """Tells it that no event ever leaves, if it wants to know."""
+    tell = getattr(aggregator, "never_shrinks", None)
+    if tell is not None:
+        tell()

@@ -6,12 +6,14 @@ from functools import cache
 from typing import Final
 
 from lockstep.aggregators.contract import Aggregator, AggregatorFactory
+from lockstep.aggregators.installed import guarded_aggregator
 from lockstep.functions.plugins import Promised, extended
 from lockstep.siddhiql.catalogue.core import default_catalogue
 
 _PROMISED: Final = Promised(
     sorted(Aggregator.__abstractmethods__),
     "its factory takes (arguments) and gives an Aggregator, as EXTENDING.md shows",
+    guarded_aggregator,
 )
 
 

@@ -16,11 +16,16 @@ from lockstep.events import (
     LockstepError,
     StreamSchema,
     TickRecord,
+    describe,
 )
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.local import LocalExecutor, open_local
 from lockstep.execute.undoing import Poisoned
 from lockstep.plan import AppPlan
+from lockstep.siddhiql.catalogue.installed import MISTAKES
+from lockstep.telemetry import get_logger
+
+_log = get_logger(part="rehearsal")
 
 START_MS: Final = 1_600_000_000_000
 TICKS_AFTER_MS: Final = (1_000, 61_000)
@@ -45,6 +50,9 @@ def rehearse(plan: AppPlan, *, columnar: bool = True) -> None:
     try:
         for number, payload in enumerate(_payloads([plan.schemas[name] for name in plan.inputs])):
             _fold(executor, EncodedEntry(number + 1, payload))
+    except MISTAKES as error:
+        # Of code that nobody guards. Real events will be told, and may not bring it.
+        _log.exception("a rehearsal ends early", app=plan.name, why=describe(error))
     finally:
         executor.close()
 

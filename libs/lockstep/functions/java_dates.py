@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from lockstep.functions.java_calendar import DayFields, week_date
+from lockstep.functions.java_zones import zone_in_text
 from lockstep.functions.linear_regex import Pattern
 from lockstep.operators.errors import EventError
 
@@ -26,60 +27,6 @@ _TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _LETTERS = _NUMERIC | frozenset("GEazZX")
 _PIVOT = 50
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
-_SHORT_ZONES = {
-    "ACT": "Australia/Darwin",
-    "AET": "Australia/Sydney",
-    "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo",
-    "AST": "America/Anchorage",
-    "BET": "America/Sao_Paulo",
-    "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare",
-    "CNT": "America/St_Johns",
-    "CST": "America/Chicago",
-    "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa",
-    "ECT": "Europe/Paris",
-    "IET": "America/Indiana/Indianapolis",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "MIT": "Pacific/Apia",
-    "NET": "Asia/Yerevan",
-    "NST": "Pacific/Auckland",
-    "PLT": "Asia/Karachi",
-    "PNT": "America/Phoenix",
-    "PRT": "America/Puerto_Rico",
-    "PST": "America/Los_Angeles",
-    "SST": "Pacific/Guadalcanal",
-    "VST": "Asia/Ho_Chi_Minh",
-    "EST": "-05:00",
-    "MST": "-07:00",
-    "HST": "-10:00",
-}
-
-
-def zone(name: str) -> tzinfo:
-    """A zone by its id, an old three-letter id or an offset; raises EventError for none."""
-    name = _SHORT_ZONES.get(name, name)
-    if name in ("Z", "UTC", "GMT", "UT"):
-        return UTC
-    offset = _OFFSET.fullmatch(name)
-    if offset is not None:
-        return timezone(_offset(offset))
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise EventError(
-            f"there is no time zone {name!r}", hint="write 'UTC', 'Europe/Berlin' or '+05:30'"
-        ) from error
-
-
-def _offset(match: re.Match[str]) -> timedelta:
-    minutes = int(match[2]) * 60 + int(match[3] or 0)
-    if minutes > 18 * 60:
-        raise EventError(f"{match[0]!r} is no offset")
-    return timedelta(minutes=-minutes if match[1] == "-" else minutes)
 
 
 def local_time(timestamp_ms: int, at: tzinfo = UTC) -> datetime:
@@ -95,31 +42,15 @@ def epoch_ms(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def week_of_year(moment: datetime, first_weekday: int, minimal_days: int) -> int:
-    """The week as Java counts it; weekdays are 0 Monday to 6 Sunday."""
-    for year in (moment.year + 1, moment.year, moment.year - 1):
-        start = _first_week(year, first_weekday, minimal_days)
-        if moment.toordinal() >= start:
-            return (moment.toordinal() - start) // 7 + 1
-    raise EventError(f"{moment} is beyond the calendar")
-
-
-def _first_week(year: int, first_weekday: int, minimal_days: int) -> int:
-    """The ordinal of the day on which week 1 of the year begins."""
-    january = datetime(max(1, min(year, 9999)), 1, 1, tzinfo=UTC)
-    into = (january.weekday() - first_weekday) % 7
-    start = january.toordinal() - into
-    return start if 7 - into >= minimal_days else start + 7
-
-
 def _fields(moment: datetime) -> dict[str, int]:
     hour = moment.hour
+    week_year, week = week_date(moment)
     return {
         "y": moment.year,
-        "Y": moment.year,
+        "Y": week_year,
         "M": moment.month,
         "L": moment.month,
-        "w": week_of_year(moment, 6, 1),
+        "w": week,
         "W": (moment.day + (moment.replace(day=1).weekday() + 1) % 7 - 1) // 7 + 1,
         "D": moment.timetuple().tm_yday,
         "d": moment.day,
@@ -287,8 +218,7 @@ class _Reading:
 
     def __init__(self, at: tzinfo) -> None:
         self._zone = at
-        self._year, self._month = 1970, 1
-        self._days = 0
+        self._date = DayFields()
         self._hour, self._afternoon = 0, 0
         self._rest = timedelta(0)
 
@@ -306,33 +236,32 @@ class _Reading:
 
     def _take_word(self, letter: str, text: str) -> None:
         if letter in "ML":
-            self._month = [name[:3].lower() for name in MONTHS].index(text[:3].lower()) + 1
+            month = [name[:3].lower() for name in MONTHS].index(text[:3].lower()) + 1
+            self._date.set("M", month)
+        elif letter == "E":
+            day = [name[:3].lower() for name in DAYS].index(text[:3].lower()) + 1
+            self.set_weekday(day)
         elif letter == "a":
             self._afternoon = 12 if text.lower() == "pm" else 0
         elif letter in "zZX":
-            self._zone = zone(text)
+            self._zone = zone_in_text(text, self._zone)
 
     def timestamp_ms(self) -> int:
         """What the fields give; raises EventError beyond the calendar."""
-        years, month = divmod(self._month - 1, 12)
+        day = datetime.combine(self._date.day(), time(), self._zone)
         try:
-            day = datetime(self._year + years, month + 1, 1, tzinfo=self._zone)
-            moment = day + timedelta(days=self._days, hours=self._hour + self._afternoon)
+            moment = day + timedelta(hours=self._hour + self._afternoon)
             return epoch_ms(moment + self._rest)
         except (ValueError, OverflowError) as error:
             raise EventError("the date is beyond the calendar") from error
 
-    def set_year(self, number: int) -> None:
-        """y."""
-        self._year = number
+    def set_day(self, letter: str, number: int) -> None:
+        """y Y M d D w W F."""
+        self._date.set(letter, number)
 
-    def set_month(self, number: int) -> None:
-        """M."""
-        self._month = number
-
-    def set_day(self, number: int) -> None:
-        """d; D alone counts from January."""
-        self._days = number - 1
+    def set_weekday(self, number: int) -> None:
+        """u and E, from 1 for Monday."""
+        self._date.set("E", number % 7 + 1 if 1 <= number <= 7 else number)
 
     def set_hour(self, number: int) -> None:
         """H and K."""
@@ -343,13 +272,14 @@ class _Reading:
         self._rest += rest
 
 
+def _of_date(letter: str) -> Callable[[_Reading, int], None]:
+    return lambda reading, number: reading.set_day(letter, number)
+
+
 _TAKERS: dict[str, Callable[[_Reading, int], None]] = {
-    "y": _Reading.set_year,
-    "Y": _Reading.set_year,
-    "M": _Reading.set_month,
-    "L": _Reading.set_month,
-    "d": _Reading.set_day,
-    "D": _Reading.set_day,
+    **{letter: _of_date(letter) for letter in "yYMdDwWF"},
+    "L": _of_date("M"),
+    "u": _Reading.set_weekday,
     "H": _Reading.set_hour,
     "K": _Reading.set_hour,
     "k": lambda reading, number: reading.set_hour(number % 24),

@@ -10,25 +10,34 @@ all rights of the process, and like everything here must give every replica the 
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
 
-from lockstep.events import LockstepError, describe
+from lockstep.events import describe
+from lockstep.functions.guarding import Owner, full_name, guarded_call, guarded_in_place
 from lockstep.operators.errors import EventError
-from lockstep.siddhiql.catalogue.installed import MISTAKES, InstalledError, modules
+from lockstep.siddhiql.catalogue.installed import InstalledError, modules
 
 _Factory = TypeVar("_Factory", bound=Callable[..., Any])
+
+Guard = Callable[[Any, Owner, Sequence[Any], Callable[[], Any]], Any]
+"""Makes of what a factory made for these arguments what fails only with errors of an event; the
+last one makes the same once more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """What factories of a kind have to make: the methods that it needs, and a hint for people."""
+    """What factories of a kind have to make: the methods that it needs, and a hint for people.
+    `guard`: None for functions and for links of a chain, such as windows, which are told apart by
+    their methods."""
 
     methods: Collection[str]
     hint: str
+    guard: Guard | None = None
 
 
 class Folders(Mapping[tuple[str, str], _Factory]):
@@ -95,32 +104,36 @@ def guarded(
     factory: Callable[..., Any], key: tuple[str, str], module: str, promised: Promised
 ) -> Any:
     """The factory of an extension. What goes wrong in it, or is missing in what it makes, is an
-    EventError that names the extension: known when an app is checked, not at the first event."""
-    whose = f"{_full_name(key)}, of the extension module {module},"
+    EventError that names the extension: known when an app is checked, not at the first event. What
+    goes wrong in what it makes is one, too, of the event that brought it."""
+    owner = Owner(key, module)
+    guard = promised.guard or _guard_of(promised)
 
     def make(*given: Any) -> Any:
         try:
             made = factory(*given)
-        except LockstepError:
-            raise
-        except MISTAKES as error:
-            message = f"{whose} cannot be made: {describe(error)}"
+        except Exception as error:
+            if not owner.is_own(error):  # of the context that it asks, such as NotLowerable
+                raise
+            message = f"{owner} cannot be made: {describe(error)}"
             raise EventError(message, hint=promised.hint) from error
         missing = [one for one in promised.methods if not callable(getattr(made, one, None))]
         if missing:
-            message = f"{whose} is of type {type(made).__name__}, which lacks {', '.join(missing)}"
+            message = f"{owner} is of type {type(made).__name__}, which lacks {', '.join(missing)}"
             raise EventError(message, hint=promised.hint)
-        return made
+        return made if guard is None else guard(made, owner, given, partial(factory, *given))
 
     return make
 
 
-def _full_name(key: tuple[str, str]) -> str:
-    return ":".join(part for part in key if part)
+def _guard_of(promised: Promised) -> Guard | None:
+    if "__call__" in promised.methods:
+        return guarded_call
+    return guarded_in_place if "process" in promised.methods else None
 
 
 def _clash(module: ModuleType, key: tuple[str, str], name: str) -> InstalledError:
     return InstalledError(
-        f"the extension module {module.__name__}: {_full_name(key)} stands in {name} already",
+        f"the extension module {module.__name__}: {full_name(key)} stands in {name} already",
         hint="choose another name or namespace",
     )

@@ -14,18 +14,14 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from typing import Any, Final
 
-from lockstep.events import AttributeType, InvalidEventError
-from lockstep.events.characters import is_whole
-from lockstep.events.objects import encode_object
-from lockstep.functions.convert import converter
 from lockstep.functions.counted_script import counted
 from lockstep.functions.javascript import JavaScriptError, compile_body
+from lockstep.functions.returned import returned
 from lockstep.operators.errors import EventError
-from lockstep.operators.limits import LimitError, check_size
-from lockstep.plan import java
+from lockstep.operators.limits import LimitError
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.errors import SiddhiQLError
 
@@ -36,6 +32,10 @@ def compile_script(definition: ast.FunctionDefinition) -> Callable[..., Any]:
     """The function, with its arguments by position. Raises SiddhiQLError for a body that cannot be
     compiled."""
     body = _compiled(definition)
+    where = f"function {definition.name}"
+
+    def refusal(what: str) -> EventError:
+        return EventError(what, where=where)
 
     def script(*values: Any) -> Any:
         try:
@@ -43,15 +43,10 @@ def compile_script(definition: ast.FunctionDefinition) -> Callable[..., Any]:
         except (LimitError, MemoryError):
             raise
         except JavaScriptError as error:
-            raise EventError(str(error), where=f"function {definition.name}") from error
+            raise EventError(str(error), where=where) from error
         except Exception as error:  # whatever the author's code does is the event's error
-            raise EventError(
-                f"{type(error).__name__}: {error}",
-                where=f"function {definition.name}",
-            ) from error
-        if isinstance(result, Sized):
-            check_size(len(result), f"function {definition.name}")
-        return _checked(definition, result)
+            raise EventError(f"{type(error).__name__}: {error}", where=where) from error
+        return returned(definition.returns, result, where, refusal)
 
     return script
 
@@ -112,50 +107,3 @@ def _no_code(definition: ast.FunctionDefinition, language: str, error: Exception
         line=definition.at.line,
         column=definition.at.column,
     )
-
-
-def _checked(definition: ast.FunctionDefinition, result: Any) -> Any:
-    wanted, where = definition.returns, f"function {definition.name}"
-    if result is None:
-        return None
-    if wanted is AttributeType.OBJECT:
-        _check_travels(result, where)
-        return result
-    own = _type_of(result)
-    if own is AttributeType.STRING and not is_whole(result):
-        raise EventError("returned half a character (a lone surrogate)", where=where)
-    if own is wanted and (own is not AttributeType.LONG or _fits_long(result)):
-        return result
-    if own is not wanted and own.is_numeric and wanted.is_numeric:
-        return converter(own, wanted)(result)
-    raise EventError(f"returned {result!r}, which is no {wanted.value}", where=where)
-
-
-def _check_travels(result: Any, where: str) -> None:
-    """An object that no log can hold would stop the app where it leaves it."""
-    try:
-        encode_object(result)
-    except InvalidEventError as error:
-        raise EventError(
-            f"returned {error.message}; objects are made of texts, numbers, bools, bytes, lists,"
-            " tuples, sets and maps",
-            where=where,
-        ) from error
-
-
-def _fits_long(value: int) -> bool:
-    return java.LONG_MIN <= value <= java.LONG_MAX
-
-
-def _type_of(value: Any) -> AttributeType:
-    match value:
-        case bool():
-            return AttributeType.BOOL
-        case int():
-            fits = java.INT_MIN <= value <= java.INT_MAX
-            return AttributeType.INT if fits else AttributeType.LONG
-        case float():
-            return AttributeType.DOUBLE
-        case str():
-            return AttributeType.STRING
-    return AttributeType.OBJECT

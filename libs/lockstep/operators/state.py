@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -42,11 +42,15 @@ _EVENT, _TUPLE, _SET, _FROZENSET, _MAP, _BIG, _JOINED, _MATCHED, _PACKED, _PAIRS
     1, 12
 )
 _SCALARS = frozenset({type(None), bool, float, str, bytes})
+_NAMED: Final = 2
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 
 def _unknown(value: Any) -> Any:
-    raise SnapshotError(f"a value of type {type(value).__name__} cannot be part of a snapshot")
+    raise SnapshotError(
+        f"a value of type {type(value).__name__} cannot be part of a snapshot",
+        hint="give plain values: EXTENDING.md",
+    )
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_unknown)
@@ -71,7 +75,13 @@ def _packed(value: Any, aside: _Aside) -> Any:
     if kind is list:
         return _all_packed(value, aside)
     if kind is tuple:
-        return _Ext(_TUPLE, _encode(_all_packed(value, aside)))
+        try:
+            return _Ext(_TUPLE, _encode(_all_packed(value, aside)))
+        except SnapshotError as error:
+            # A snapshot is made of (path, state): whose state it is says where to look.
+            if len(value) == _NAMED and type(value[0]) is str:
+                error.where = value[0]
+            raise
     if isinstance(value, StreamEvent):
         data = [item if type(item) in _SCALARS else _packed(item, aside) for item in value.data]
         return _Ext(_EVENT, _encode([value.timestamp_ms, value.kind, data]))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from lockstep.aggregators.columns import Aggregates
 from lockstep.columns.frame import Frame
+from lockstep.columns.keys import Ids
 from lockstep.columns.realms import Realms
 from lockstep.selection.columns import SelectorOperator
-
-
-def _no_rows(group: int) -> Frame | None:
-    return None
 
 
 class SelectorState:
@@ -24,24 +21,31 @@ class SelectorState:
         self._realms = realms
         self._groups = selector.groups
         self._aggregates = selector.aggregates
-        self._of_realm: dict[int, list[tuple[int, Any, list[Any]]]] = {}
+        self._of_realm: dict[int, list[tuple[Any, list[Any]]]] = {}
         self._alone: list[list[Any]] = []
         self._room = 0
 
-    def prepare(self) -> None:
-        """Before `stored`: makes room for instances that nothing was fed to."""
+    def prepare(self, held: tuple[Frame, Ids] | None = None) -> None:
+        """Before `stored`: makes room for instances that nothing was fed to. `held`: the rows that
+        the groups of all instances hold, and whose each one is; where states are made of them."""
         self._groups.realms = max(self._groups.realms, len(self._realms.keys))
         self.reserve()
         self._of_realm, self._alone = {}, []
         if not len(self._aggregates):
             return
         if not self._groups.is_grouped:
-            self._alone = self._aggregates.store(np.arange(self._groups.realms))
+            self._alone = self._states(np.arange(self._groups.realms), held)
             return
         live = np.flatnonzero(self._aggregates.live(len(self._groups)))
-        for group, states in zip(live.tolist(), self._aggregates.store(live), strict=True):
+        for group, states in zip(live.tolist(), self._states(live, held), strict=True):
             realm, key = self._groups.named(group)
-            self._of_realm.setdefault(realm, []).append((group, key, states))
+            self._of_realm.setdefault(realm, []).append((key, states))
+
+    def _states(self, groups: Ids, held: tuple[Frame, Ids] | None) -> list[list[Any]]:
+        states = self._aggregates.store(groups)
+        if held is not None and isinstance(self._aggregates, Aggregates):
+            self._aggregates.of_rows(groups, states, *held)
+        return states
 
     def reserve(self) -> None:
         """Makes room for all groups."""
@@ -54,19 +58,14 @@ class SelectorState:
             self._room = 2 * count
             self._aggregates.reserve(self._room, self._room, 0)
 
-    def stored(self, realm: int, rows: Callable[[int], Frame | None] = _no_rows) -> Any:
-        """The state of an instance; `rows` gives the held rows of a group."""
-        aggregates, groups = self._aggregates, self._groups
+    def stored(self, realm: int) -> Any:
+        """The state of an instance."""
         fresh = self._realms.fresh(self._query, "selector")
-        if not len(aggregates):
+        if not len(self._aggregates):
             return fresh
-        if not groups.is_grouped:
-            return (aggregates.of_rows(self._alone[realm], rows(realm)), [])
-        stored = [
-            (key, aggregates.of_rows(states, rows(group)))
-            for group, key, states in self._of_realm.get(realm, ())
-        ]
-        return (fresh[0], stored)
+        if not self._groups.is_grouped:
+            return (self._alone[realm], [])
+        return (fresh[0], self._of_realm.get(realm, []))
 
     def load(self, realm: int, state: Any) -> None:
         """Takes over what `stored` gave; `reserve` has to follow when all are loaded."""

@@ -58,6 +58,10 @@ class Appending:
         self._append = append
         self.emit: Emit = nowhere
 
+    def guard(self, guarded: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Calls what `guarded` makes of the function in its place."""
+        self._append = guarded(self._append)
+
     def process(self, chunk: list[StreamEvent]) -> None:
         append = self._append
         self.emit(
@@ -83,6 +87,10 @@ class Multiplying:
     def __init__(self, expand: Callable[[StreamEvent], Iterable[tuple[Any, ...]]]) -> None:
         self._expand = expand
         self.emit: Emit = nowhere
+
+    def guard(self, guarded: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """See Appending."""
+        self._expand = guarded(self._expand)
 
     def process(self, chunk: list[StreamEvent]) -> None:
         out: list[StreamEvent] = []

@@ -13,12 +13,15 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import arguments_of
 from lockstep.stream_functions.call import StreamCall, StreamFunctionFactory, StreamLink
+from lockstep.stream_functions.installed import guarded_link
 
 STREAM_FUNCTIONS: Mapping[tuple[str, str], StreamFunctionFactory] = Folders(
     "lockstep.stream_functions",
     "STREAM_FUNCTIONS",
     Promised(
-        ("process",), "its factory takes a StreamCall and gives Appending, Multiplying or Buffering"
+        ("process",),
+        "its factory takes a StreamCall and gives Appending, Multiplying or Buffering",
+        guarded_link,
     ),
 )
 """Ours, and those of installed extensions."""

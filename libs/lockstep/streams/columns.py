@@ -160,7 +160,7 @@ class StreamQuery:
         return [] if self._window is None else self._window.held.text_columns()
 
     def store(self, states: States) -> None:
-        self._selecting.prepare()
+        self._selecting.prepare(self._held_by_group())
         for function in self._functions:
             states.operators.update(function.store(self._realms.paths(self.name)))
         for realm, path in self._realms.paths(self.name):
@@ -169,58 +169,53 @@ class StreamQuery:
                 states.operators[window_path] = self._window.store(realm)
                 pending = self._window.timers(realm)
                 states.timers += [Timer(due_ms, window_path, number) for due_ms, number in pending]
-            stored = self._selecting.stored(realm, self._by_group(realm))
-            states.operators[f"{path}/selector"] = stored
+            states.operators[f"{path}/selector"] = self._selecting.stored(realm)
             if self._limiter is not None:
                 states.operators[f"{path}/rate"] = self._limiter.store(realm)
                 wall_ms = self._limiter.due_ms()
                 if wall_ms is not None:
                     states.timers.append(Timer(wall_ms, f"{path}/rate", wall=True))
 
-    def _by_group(self, realm: int) -> Callable[[int], Frame | None]:
-        """The held rows of each group, where an aggregator's state is made of them."""
+    def _held_by_group(self) -> tuple[Frame, Ids] | None:
+        """The rows that the aggregates hold, and the group of each, where an aggregator's state is
+        made of them."""
         if self._window is None or not self._selector.aggregates.needs_places:
-            return lambda group: None
-        held = self._window.held
-        places = self._aggregated(realm)
-        if not self._grouped:
-            return lambda group: frame_of(held, places)
-        group_of = held.extra(0)[places]
-        count = len(self._selector.groups)
-        # NumPy sorts sixteen bits by counting: a fifth of the time that a state stands still for.
-        short = group_of.astype(np.uint16) if count <= 1 << 16 else group_of
-        arranged = places[np.argsort(short, kind="stable")]
-        ends = np.cumsum(np.bincount(group_of, minlength=count))
+            return None
+        places, _, group = self._aggregated()
+        return frame_of(self._window.held, places), group
 
-        def rows(group: int) -> Frame:
-            start = int(ends[group - 1]) if group else 0
-            return frame_of(held, arranged[start : int(ends[group])])
-
-        return rows
-
-    def _aggregated(self, realm: int) -> Longs:
-        """The places of the rows that the aggregates hold: those that passed behind the window."""
-        assert self._window is not None
-        places = self._window.inside(realm)
+    def _aggregated(self) -> tuple[Longs, Longs, Ids]:
+        """(place, instance, group) of the rows that the aggregates hold: those that passed behind
+        the window, of each instance in order."""
+        window = self._window
+        assert window is not None
+        realms = [realm for realm, _ in self._realms.paths(self.name)]
+        inside = [window.inside(realm) for realm in realms]
+        places = np.concatenate([np.zeros(0, np.int64), *inside])
+        realm = np.repeat(np.array(realms, np.int64), [len(each) for each in inside])
         for condition in self._behind:
-            places = places[condition(frame_of(self._window.held, places))]
-        return places
+            mask = condition(frame_of(window.held, places))
+            places, realm = places[mask], realm[mask]
+        return places, realm, window.held.extra(0)[places] if self._grouped else realm
 
     def load(self, states: States) -> None:
         for function in self._functions:
             function.load(self._realms.paths(self.name), states.operators)
+        # Asked once: Python looks through all methods for it, and instances may be thousands.
+        recalling: RecallsTimers | None = None
+        if self._window is not None and isinstance(self._window, RecallsTimers):
+            recalling = self._window
         for realm, path in self._realms.paths(self.name):
             self._selecting.load(realm, states.operators[f"{path}/selector"])
             if self._window is not None:
-                state = states.operators[f"{path}/{self._window_path}"]
-                self._window.load(realm, state, self._groups_of)
-                if isinstance(self._window, RecallsTimers):
-                    window_path = f"{path}/{self._window_path}"
-                    self._window.load_timers(realm, _pending(states, window_path))
-                self._refeed(realm)
+                window_path = f"{path}/{self._window_path}"
+                self._window.load(realm, states.operators[window_path], self._groups_of)
+                if recalling is not None:
+                    recalling.load_timers(realm, _pending(states, window_path))
             if self._limiter is not None:
                 due = [due_ms for due_ms, _ in _pending(states, f"{path}/rate")]
                 self._limiter.load(realm, states.operators[f"{path}/rate"], next(iter(due), None))
+        self._refeed()
         self._selecting.reserve()
 
     def _groups_of(self, columns: Sequence[Column], times: Longs, realm: int) -> Ids:
@@ -228,17 +223,15 @@ class StreamQuery:
         keys = np.full(len(times), realm, np.int64) if self._realms.is_partition else None
         return self._selector.groups.assign(frame, keys)
 
-    def _refeed(self, realm: int) -> None:
+    def _refeed(self) -> None:
         aggregates, groups = self._selector.aggregates, self._selector.groups
-        assert self._window is not None
-        held = self._window.held
-        if not aggregates.needs_places:
+        if self._window is None or not aggregates.needs_places:
             return
-        places = self._aggregated(realm)
-        group = held.extra(0)[places] if self._grouped else np.full(len(places), realm, np.int64)
+        held = self._window.held
+        places, realm, group = self._aggregated()
         aggregates.reserve(max(len(groups), 1), groups.realms, len(held.times))
-        kinds, realms = np.zeros(len(places), np.int8), np.full(len(places), realm, np.int64)
-        aggregates.refeed(Feed(kinds, group, realms, places), frame_of(held, places))
+        kinds = np.zeros(len(places), np.int8)
+        aggregates.refeed(Feed(kinds, group, realm, places), frame_of(held, places))
 
 
 def asking(chunks: Chunks, place: int) -> Rows:

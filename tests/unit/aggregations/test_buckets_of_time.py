@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -76,6 +77,82 @@ def test_a_midnight_that_comes_twice_splits_nothing(
     assert bucketing.start(start) == start <= second - 3_600_000
     hour = Bucketing(Granularity.HOURS, zone)
     assert hour.start(second + 1) - hour.start(second - 1) == 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("zone", "changes", "start"),
+    [
+        ("Pacific/Chatham", "2026-09-26T14:00:00", "2026-09-26T14:00:00"),
+        ("Australia/Lord_Howe", "2026-10-03T15:30:00", "2026-10-03T15:30:00"),
+        ("Asia/Kathmandu", "1985-12-31T18:30:00", "1985-12-31T18:30:00"),
+        ("Europe/Berlin", "2026-03-29T01:00:00", "2026-03-29T01:00:00"),
+    ],
+)
+def test_an_hour_that_the_clock_is_put_forward_into_begins_then(
+    zone: str, changes: str, start: str
+) -> None:
+    """In the Chatham Islands it is 2:45 and then 3:45 every year: there is no three o'clock."""
+    hour = Bucketing(Granularity.HOURS, zone)
+    first = ms(changes)
+    assert {hour.start(first + minutes * 60_000) for minutes in (0, 1, 14)} == {ms(start)}
+    assert hour.start(first - 1) < first
+
+
+def changes_of(zone: str) -> list[int]:
+    """When the zone's offset changes, to the second, in ms since 1970."""
+    tz, found = ZoneInfo(zone), []
+    days = range(0, 25_000 * 86_400, 7 * 86_400)
+    for before, behind in pairwise(days):
+        old = datetime.fromtimestamp(before, tz).utcoffset()
+        while datetime.fromtimestamp(behind, tz).utcoffset() != old and behind - before > 1:
+            middle = (before + behind) // 2
+            if datetime.fromtimestamp(middle, tz).utcoffset() == old:
+                before = middle
+            else:
+                behind = middle
+        if datetime.fromtimestamp(behind, tz).utcoffset() != old:
+            found.append(behind * 1000)
+    return found
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
+        *("Pacific/Chatham", "Australia/Lord_Howe", "America/St_Johns", "Asia/Kathmandu"),
+        *("Pacific/Apia", "America/Sao_Paulo", "Africa/Monrovia", "America/Caracas", "Asia/Gaza"),
+        *("Europe/Berlin", "America/New_York", "Antarctica/Troll", "Africa/Cairo"),
+    ],
+)
+def test_a_bucket_holds_its_time_at_every_change_of_a_zone(zone: str) -> None:
+    """No bucket begins behind its events, and each is the bucket of its own start."""
+    changes = changes_of(zone)
+    assert changes
+    minutes = (-90, -61, -60, -46, -31, -1, 0, 1, 14, 15, 16, 29, 30, 31, 45, 59, 60, 61, 90)
+    for change in changes:
+        for at in (change + off for minute in minutes for off in (minute * 60_000, -1, 1)):
+            later = at
+            for granularity in GRANULARITIES:
+                bucketing = Bucketing(granularity, zone)
+                start = bucketing.start(at)
+                assert start <= later
+                assert bucketing.start(start) == start
+                later = start
+
+
+def test_an_hour_that_comes_twice_in_part_goes_on_in_its_second_part() -> None:
+    """It is 3:45 in the Chatham Islands, and then 2:45: what is behind four to four is of the later
+    three o'clock."""
+    hour = Bucketing(Granularity.HOURS, "Pacific/Chatham")
+    first = ms("2026-04-04T13:15:00")  # three o'clock for the first time
+    assert [(hour.start(first + minutes * 60_000) - first) // 60_000 for minutes in (0, 44)] == [
+        0,
+        0,
+    ]
+    starts = [
+        (hour.start(first + minutes * 60_000) - first) // 60_000 for minutes in (60, 104, 119)
+    ]
+    assert starts == [60, 60, 60]
+    assert hour.start(first + 50 * 60_000) == first - 3_600_000  # ten to three again
 
 
 @given(st.integers(-(10**12), 4 * 10**12))

@@ -170,10 +170,10 @@ class Both:
             stored: list[Any] = columns.store(np.arange(GROUPS))
             return stored
         type_ = self.call[1][0].type
-        return [
-            columns.state_of(from_values(type_, [v[0] for _, g, v in self.inside if g == group]))
-            for group in range(GROUPS)
-        ]
+        group = np.array([g for _, g, _ in self.inside], np.int64)
+        held = from_values(type_, [v[0] for _, _, v in self.inside])
+        made: list[Any] = columns.state_of(held, group, np.arange(GROUPS))
+        return made
 
     def turn(self) -> None:
         """The first two groups change their numbers, and with those their places in the lists."""

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from lockstep.aggregators.accumulators import Feed
-from lockstep.aggregators.extremes.columns import UnorderedExtremes
+from lockstep.aggregators.extremes.columns import SlidingExtremes, UnorderedExtremes
+from lockstep.aggregators.extremes.meaning import Maximum, Minimum
+from lockstep.aggregators.extremes.runs import Runs
 from lockstep.columns.column import from_values
 from lockstep.events import AttributeType
+from lockstep.operators.packed import SMALL_ROWS, PackedPairs
+from lockstep.operators.state import encode
 from lockstep.testing import VirtualApp
 
 
@@ -86,3 +93,47 @@ def test_a_negative_zero_for_ever_stays_one(call: str, after: float) -> None:
     app = VirtualApp.restore(text, app.snapshot(), executor="columnar")
     app.send("S", [1, after])
     assert [str(event.data[0]) for event in app.query("q").current] == ["-0.0"]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("type_", [AttributeType.DOUBLE, AttributeType.INT, AttributeType.LONG])
+def test_the_states_of_all_groups_are_those_of_each(type_: AttributeType, sign: int) -> None:
+    """As the reference's aggregator has them, and in bytes as earlier releases wrote them."""
+    random = Random(8)
+    numbers = [LEAST, LEAST + 1, *range(-40, 40), 2**63 - 1]
+    if type_ is not AttributeType.LONG:
+        numbers = numbers[2:-1]
+    for count, groups in ((0, 2), (1, 1), (600, 1), (60, 3), (900, 7), (900, 70_000)):
+        group = [random.randrange(groups) for _ in range(count)]
+        values = [None if random.random() < 0.1 else random.choice(numbers) for _ in group]
+        held: list[Any] = list(values)
+        if type_ is AttributeType.DOUBLE:
+            halves = [None if value is None else value / 2 for value in values]
+            held = [math.nan if value == 7 else value for value in halves]
+        asked = random.sample(range(groups + 1), min(groups, 50))
+        made = SlidingExtremes(type_, sign).state_of(
+            from_values(type_, held), np.array(group, np.int64), np.array(asked, np.int64)
+        )
+        for number, state in zip(asked, made, strict=True):
+            meaning = Minimum() if sign > 0 else Maximum()
+            for value, of in zip(held, group, strict=True):
+                if of == number:
+                    meaning.add(value)
+            expected: Any = meaning.snapshot()
+            if len(expected) > SMALL_ROWS and expected[-1][0] < 2**63:
+                columns = zip(*expected, strict=True)
+                expected = PackedPairs.of(*(pa.array(each) for each in columns))
+            assert encode(state) == encode(expected)
+
+
+def test_how_often_each_number_occurs_in_each_group() -> None:
+    """In the order of the question, also of groups without any; a group past sixteen bits."""
+    values = np.array([5, 3, 5, 1, 3, 5], np.int64)
+    group = np.array([70_000, 2, 70_000, 2, 70_000, 2], np.int64)
+    asked = np.array([70_000, 4, 2], np.int64)
+    assert Runs.of(values, group, 1).pairs(asked) == [
+        [(3, 1), (5, 2)],
+        [],
+        [(1, 1), (3, 1), (5, 1)],
+    ]
+    assert Runs.of(values, group, -1).pairs(asked)[0] == [(-5, 2), (-3, 1)]

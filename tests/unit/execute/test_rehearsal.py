@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 
 import pytest
+from structlog.testing import capture_logs
 
 from lockstep.columns.compiled import kernel_modules
 from lockstep.events import EventsRecord, InputEvent
 from lockstep.events.codec import EncodedEntry, encode_record
 from lockstep.execute.local import open_local
+from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.execute.rehearsal import rehearse
 from lockstep.plan import plan_of
 from lockstep.siddhiql import check
@@ -48,6 +50,26 @@ def test_whatever_the_app_does(query: str, columnar: bool) -> None:
 def test_made_up_events_that_go_over_a_limit(text: str, columnar: bool) -> None:
     """Real ones may be within it."""
     rehearse(plan_of(text), columnar=columnar)
+
+
+@pytest.mark.parametrize("error", [IndexError("no"), RuntimeError("no"), OSError("no")])
+def test_code_that_nobody_guards_keeps_no_app_from_starting(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real events may not bring it. It is said once, and the rest is left out."""
+    folded = []
+
+    def fail(executor: ReferenceExecutor, entries: object) -> None:
+        folded.append(entries)
+        raise error
+
+    monkeypatch.setattr(ReferenceExecutor, "run_encoded", fail)
+    with capture_logs() as told:
+        rehearse(plan_of("define stream S (v int); from S select v insert into O;"), columnar=False)
+    assert len(folded) == 1
+    assert [(one["event"], one["why"]) for one in told] == [
+        ("a rehearsal ends early", f"{type(error).__name__}: no")
+    ]
 
 
 def loaded() -> dict[str, int]:

@@ -177,3 +177,12 @@ def test_a_large_snapshot_that_is_cut_off_is_refused(cut: int) -> None:
         state.unseal(sealed[:-cut])
     with pytest.raises(SnapshotError):
         state.unseal(sealed[:18] + sealed[18 + cut :])
+
+
+def test_whose_state_is_not_plain_is_said() -> None:
+    """By the path that stands beside it, whatever pairs there are within."""
+    body = {"engine": {"operators": [("a/window", 1), ("b/selector", [("key", (1, object()))])]}}
+    with pytest.raises(SnapshotError, match="a value of type object cannot be part") as told:
+        state.seal(1, body)
+    assert told.value.where == "b/selector"
+    assert "EXTENDING.md" in (told.value.hint or "")

@@ -90,6 +90,8 @@ def test_equal_definitions_may_coincide() -> None:
         ("@app:name(' .. ') define stream S (a int);", ("cannot be '..'", "an address")),
         ("@app:compat('siddhi-3') define stream S (a int);", ("knows no 'siddhi-3'",)),
         ("@app:aggTimeZone('Mars') define stream S (a int);", ("no time zone", "Europe/Berlin")),
+        ("@app:aggTimeZone('localtime') define stream S (a int);", ("no time zone", "or 'UTC'")),
+        ("@app:aggTimeZone('right/UTC') define stream S (a int);", ("no time zone", "or 'UTC'")),
         ("@app:aggTimeZone define stream S (a int);", ("is empty",)),
         ("@app:shardId(' ') define stream S (a int);", ("is empty",)),
         ("@app:tasks('0') define stream S (a int);", ("not '0'", "from 1 to 128")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockstep.events import Attribute, AttributeType
-from lockstep.siddhiql import ast, check
+from lockstep.siddhiql import SiddhiQLError, ast, check, check_on_demand
 from lockstep.siddhiql.checked import CheckedJoin, CheckedQuery, CheckedStream, SourceKind
 from lockstep.siddhiql.scope import OUTPUT_SLOT, Shape
 from tests.unit.siddhiql.refusals import STREAMS, error_of_app, error_of_query, says
@@ -155,6 +155,38 @@ def test_refused_actions(query: str, parts: tuple[str, ...]) -> None:
 def test_refused_joins(query: str, parts: tuple[str, ...]) -> None:
     """Sides that cannot trigger, names, aggregations (grammar 8.2)."""
     says(error_of_query(query), *parts)
+
+
+@pytest.mark.parametrize(
+    ("within", "wrong", "part"),
+    [
+        ("'2020-02-30 00:00:00', '2020-03-01 00:00:00'", "'2020-02-30", "is no time: day is out"),
+        ("'2020-01-01 00:00:00', '2020-13-01 00:00:00'", "'2020-13-01", "is no time: month must"),
+        ("'2020-01-01 00:00:00', '2020-01-01 24:00:00'", "'2020-01-01 24", "is no time: hour must"),
+        ("'2020-01-01 00:00:00 +25:00', l", "'2020-01-01", "is no time: offset must"),
+        ("l, '2021-02-29 00:00:00'", "'2021-02-29", "is no time: day is out"),
+        ("'2021-02-29 **:**:**'", "'2021-02-29", "is no time: day is out"),
+        ("'9999-**-** **:**:**'", "'9999-**", "after the last year"),
+        ("'2020-03-01 00:00:00', '2020-02-01 00:00:00'", "'2020-02-01", "which is not later"),
+        ("5L, 5L", "5L per", "which is not later"),
+        ("1600000000000L, '2020-01-01 00:00:00'", "'2020-01-01", "which is not later"),
+    ],
+)
+def test_a_constant_span_that_no_calendar_has(within: str, wrong: str, part: str) -> None:
+    """It is refused where it stands, in a join and in a question."""
+    query = f"from S join A within {within} per 'sec' select S.s insert into O;"
+    error = error_of_query(query)
+    says(error, part)
+    assert error.column == query.index(wrong) + 1
+    if "l" not in within.replace("00L", ""):
+        with pytest.raises(SiddhiQLError, match=part):
+            check_on_demand(f"from A within {within} per 'sec' select total", check(STREAMS))
+
+
+def test_a_span_of_attributes_is_judged_when_they_come() -> None:
+    """Also where one of its bounds is a constant that a calendar has."""
+    for within in ("l, 5L", "'2020-02-29 00:00:00', l", "l, i * 5L", "S.s, S.s"):
+        check(f"{STREAMS}from S join A within {within} per 'sec' select S.s insert into O;")
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,15 @@ AHEAD_MS = 10**12
             [("k", 9000), ("k", 5000), ("x", 10_001), ("k", 9500), ("k", 10_001)],
             [("k", 9000), ("k", 5000), ("x", 10_001), ("k", 9500)],
         ),
+        # An event of another key that is ahead, a little or far, makes no key forgotten.
+        (
+            [("b", 1000), ("b", 1900), ("a", 2500), ("b", 1950), ("b", 1960)],
+            [("b", 1000), ("a", 2500)],
+        ),
+        (
+            [("b", 1000), ("a", AHEAD_MS), ("b", 1001), ("a", AHEAD_MS), ("b", 1002)],
+            [("b", 1000), ("a", AHEAD_MS)],
+        ),
     ],
 )
 def test_deduplicate_when_timestamps_fall(
@@ -153,20 +162,75 @@ def test_deduplicate_when_timestamps_fall(
     assert [event.data for event in passed] == expected
 
 
-def test_what_deduplicate_remembers_does_not_grow_with_the_events() -> None:
-    """A key that comes ahead and late in turn is one key."""
+def deduplicate_of_a_second() -> tuple[Deduplicate, PlainContext, list[StreamEvent]]:
+    """(the function, its clock, what it lets pass)."""
     arguments = [
         Argument(AttributeType.STRING),
         Argument(AttributeType.LONG, is_constant=True, value=1000),
     ]
     values = [lambda event: event.data[0], lambda event: 1000]
-    call = StreamCall(arguments, values, StreamSchema("S", ()), PlainContext())
-    function = Deduplicate(call)
+    context, passed = PlainContext(), list[StreamEvent]()
+    function = Deduplicate(StreamCall(arguments, values, StreamSchema("S", ()), context))
+    function.emit = passed.extend
+    return function, context, passed
+
+
+def test_what_deduplicate_remembers_does_not_grow_with_the_events() -> None:
+    """A key that comes ahead and late in turn is one key."""
+    function, _, passed = deduplicate_of_a_second()
     for number in range(4000):
         time = AHEAD_MS if number % 2 else 2000
         function.process([StreamEvent(time, ("k",))])
-    assert function.snapshot() == [("k", AHEAD_MS)]
-    assert len(function._oldest) < 1100
+    assert function.snapshot() == [("k", AHEAD_MS, 0)]
+    assert len(passed) == 4000
+
+
+def test_deduplicate_forgets_by_the_clock() -> None:
+    """A key is remembered for two t of it, whatever the timestamps say; what is dropped is no
+    reason to remember it for longer."""
+    function, context, passed = deduplicate_of_a_second()
+    for now, time, key in [(0, 7, "k"), (500, 7, "x"), (2000, 7, "k"), (2001, 8, "k")]:
+        context.now = now
+        function.process([StreamEvent(time, (key,))])
+    assert [(event.timestamp_ms, event.data[0]) for event in passed] == [
+        (7, "k"),
+        (7, "x"),
+        (8, "k"),
+    ]
+    assert function.snapshot() == [("x", 7, 500), ("k", 8, 2001)]
+    context.now = 0  # playback was switched on
+    function.process([StreamEvent(7, ("y",))])
+    assert function.snapshot() == [("x", 7, 500), ("k", 8, 2001), ("y", 7, 0)]
+    context.now = 10**6
+    function.process([StreamEvent(7, ("y",))])
+    assert function.snapshot() == [("y", 7, 10**6)]
+
+
+def test_deduplicate_takes_over_what_an_earlier_release_remembered() -> None:
+    """It did not know when keys passed by the clock; they count as if it were now."""
+    function, context, passed = deduplicate_of_a_second()
+    function.restore([("k", 7), ("x", 8)])
+    assert function.snapshot() == [("k", 7, None), ("x", 8, None)]
+    function.restore(function.snapshot())
+    context.now = 10**6
+    function.process([StreamEvent(9, ("k",))])
+    assert not passed
+    assert function.snapshot() == [("k", 7, 10**6), ("x", 8, 10**6)]
+
+
+def test_what_deduplicate_remembers_of_a_past_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A year is read while the clock stands still; an event far ahead makes two be forgotten."""
+    monkeypatch.setattr("lockstep.stream_functions.deduplicate.meaning._MANY", 50)
+    function, _, passed = deduplicate_of_a_second()
+    for number in range(4000):
+        function.process([StreamEvent(100 * number, (f"k{number}",))])
+    assert len(passed) == 4000
+    assert len(function.snapshot()) == 50
+    passed.clear()
+    function.process([StreamEvent(AHEAD_MS, ("far",))])
+    for number in range(3950, 4000):
+        function.process([StreamEvent(100 * number, (f"k{number}",))])
+    assert len(passed) <= 3
 
 
 KSLACK = "define stream S (t long); from S#reorder:kslack(t{}) select t insert into O;"

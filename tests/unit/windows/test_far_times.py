@@ -164,3 +164,15 @@ def test_periods_that_never_end(query: str) -> None:
         ["window of the reference, the rest in columns"],
         ["filter, project, running aggregates", "reads a named window"],
     )
+
+
+@pytest.mark.parametrize("executor", ["reference", "columnar"])
+def test_the_end_of_the_last_period_is_a_long(executor: str) -> None:
+    """It stands in place of the attribute and goes round, as a sum of longs does."""
+    query = WINDOW.format("externalTimeBatch(t, 1 sec, 0, 2 sec, true)")
+    app = VirtualApp(S + query.replace("select k", "select t, t + 1 as u"), executor=executor)
+    app.send("S", ["a", LARGEST - 5])
+    app.advance(5_000)
+    ((end, more),) = [event.data for event in app.query("q").current]
+    assert end == (LARGEST // 1000 + 1) * 1000 - 2**64
+    assert more == end + 1

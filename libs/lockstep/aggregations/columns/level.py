@@ -160,12 +160,15 @@ class Level:
 
     # --- state -----------------------------------------------------------------------------------
 
-    def store(self, groups: Sequence[Any]) -> Any:
-        """(start, [(group, base values)]) in order of time, as the reference's buckets have it."""
-        count = len(self.pairs)
+    def store(self, groups: Sequence[Any], slots: Longs | None = None) -> Any:
+        """(start, [(group, base values)]) in order of time, as the reference's buckets have it; of
+        some slots, which ascend, or of all."""
+        if slots is None:
+            slots = np.arange(len(self.pairs), dtype=np.int64)
+        count = len(slots)
         if not count:
             return []
-        slots = np.argsort(self.pairs.first[:count], kind="stable")
+        slots = slots[np.argsort(self.pairs.first[slots], kind="stable")]
         starts = self.pairs.first[slots]
         columns = [self._times[slots].tolist(), *(base.store(slots) for base in self.bases)]
         named = [groups[group] for group in self.pairs.second[slots].tolist()]

@@ -33,18 +33,40 @@ def floor(time_ms: int, granularity: Granularity, zone: tzinfo) -> int:
         case Granularity.SECONDS:
             return second_ms
         case Granularity.MINUTES:
-            return _to_ms(moment.replace(second=0))
+            return _instant(moment.replace(second=0), second_ms)
         case Granularity.HOURS:
-            return _to_ms(moment.replace(minute=0, second=0))
-    # Where midnight comes twice, the day begins with the first (fold=0), for both its halves.
-    midnight = moment.replace(hour=0, minute=0, second=0, fold=0)
+            return _instant(moment.replace(minute=0, second=0), second_ms)
+    midnight = moment.replace(hour=0, minute=0, second=0)
     match granularity:
         case Granularity.DAYS:
-            return _to_ms(midnight)
+            return _instant(midnight)
         case Granularity.MONTHS:
-            return _to_ms(midnight.replace(day=1))
+            return _instant(midnight.replace(day=1))
         case _:
-            return _to_ms(midnight.replace(month=1, day=1))
+            return _instant(midnight.replace(month=1, day=1))
+
+
+def _instant(local: datetime, until_ms: int | None = None) -> int:
+    """When it is so late in the zone. Where it comes twice it is the second time, if that is up to
+    `until_ms`; a day, which has no such limit, begins with the first, for both its halves. Where
+    the clock is put forward over it, it is when that is done."""
+    first_ms, second_ms = _to_ms(local.replace(fold=0)), _to_ms(local.replace(fold=1))
+    if first_ms > second_ms:
+        return _change(second_ms, first_ms, local.tzinfo)
+    return first_ms if until_ms is None or second_ms > until_ms else second_ms
+
+
+def _change(before_ms: int, behind_ms: int, zone: tzinfo | None) -> int:
+    """The one change of the offset between two times, which is at a whole second."""
+    before, behind = before_ms // 1000, behind_ms // 1000
+    old = datetime.fromtimestamp(before, zone).utcoffset()
+    while behind - before > 1:
+        middle = (before + behind) // 2
+        if datetime.fromtimestamp(middle, zone).utcoffset() == old:
+            before = middle
+        else:
+            behind = middle
+    return behind * 1000
 
 
 class Bucketing:

@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from lockstep.aggregators.accumulators import Chosen, Feed, Grouped, Leaves, grown, numbers
 from lockstep.aggregators.extremes import kernel
 from lockstep.aggregators.extremes import unordered_kernel as unordered
+from lockstep.aggregators.extremes.runs import Runs
 from lockstep.columns.column import DTYPES, Column, Unfit
 from lockstep.columns.growing import GrowingArray
 from lockstep.columns.keys import Ids
 from lockstep.events import AttributeType
-from lockstep.operators.packed import PackedPairs
-
-_LEAST = np.iinfo(np.int64).min
 
 
 def _refuse_negative_zero(column: Column) -> None:
@@ -154,20 +151,15 @@ class SlidingExtremes(Grouped):
     def load(self, groups: Ids, states: Sequence[Any]) -> None:
         """What is inside is fed again."""
 
-    def state_of(self, held: Column) -> Any:
-        """How often each number occurs, times the sign, ascending."""
-        found = held.values if held.nulls is None else held.values[~held.nulls]
-        found = found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
+    def state_of(self, held: Column, group: Ids, groups: Ids) -> list[Any]:
+        """How often each number occurs in each of `groups`, times the sign, ascending; `group`
+        tells where each held value is. All groups at once: there may be as many as values."""
+        found = held.values.astype(np.float64 if held.values.dtype.kind == "f" else np.int64)
+        present = np.ones(len(found), np.bool_) if held.nulls is None else ~held.nulls
         if found.dtype.kind == "f":
-            found = found[~np.isnan(found)]
-        found, counts = np.unique(found, return_counts=True)
-        if self.sign < 0:
-            if found.dtype.kind == "i" and _LEAST in found[:1]:
-                # Without its sign it has no place in a column; few states have it.
-                pairs = zip(found.tolist(), counts.tolist(), strict=True)
-                return [(-value, count) for value, count in pairs][::-1]
-            found, counts = -found[::-1], counts[::-1]
-        return PackedPairs.of(pa.array(found), pa.array(counts.astype(np.int64)))
+            present &= ~np.isnan(found)
+        runs = Runs.of(found[present], group[present], self.sign)
+        return runs.pairs(groups)
 
 
 class UnorderedExtremes(SlidingExtremes):

@@ -12,16 +12,12 @@ from lockstep.columns.moves import Clock
 from lockstep.columns.realms import Defaults
 from lockstep.columns.times import check_time
 from lockstep.columns.units import Part, States, Timer
+from lockstep.execute.columnar.asking import all_that_can_be_asked, what_is_asked
 from lockstep.execute.reference import persistence
 from lockstep.execute.reference.assembly import open_engine
 from lockstep.operators.errors import SnapshotError
 from lockstep.plan import AppPlan, PartitionNode
-from lockstep.siddhiql import ast
-from lockstep.siddhiql.checked import CheckedOnDemand, SourceKind
-from lockstep.siddhiql.trees import below
-from lockstep.streams.columns import StreamQuery
-from lockstep.tables.columns import TableUnit
-from lockstep.tables.lookup import stored_for
+from lockstep.siddhiql.checked import CheckedOnDemand
 
 KEPT: Final = 16
 """Of how many plans the fresh states are remembered: an app that is restored asks for them anew."""
@@ -67,7 +63,6 @@ def _fresh_states(of: _Itself) -> Defaults:
 
 
 EngineState = Callable[[Sequence[Part], Clock, Defaults], dict[str, Any]]
-_OF_QUERIES = ("query/", "partition/", "model/")
 
 
 def to_reference(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
@@ -77,30 +72,18 @@ def to_reference(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dic
 
 def to_be_asked(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
     """The same with all that on-demand queries can ask for (tables, named windows, aggregations),
-    and with queries, partitions and models as they were at the start: what they hold may be
-    millions of events, and is nobody's business but theirs."""
-    states = _stored([unit for unit in units if not isinstance(unit, StreamQuery)])
-    asked = States(
-        {path: each for path, each in states.operators.items() if not path.startswith(_OF_QUERIES)},
-        [timer for timer in states.timers if not timer.path.startswith(_OF_QUERIES)],
-    )
-    return _engine(asked, clock, defaults)
+    and with all else as it was at the start: what queries hold is nobody's business but theirs."""
+    return _engine(all_that_can_be_asked(units), clock, defaults)
 
 
 def asked_by(question: CheckedOnDemand) -> EngineState:
-    """As `to_be_asked`; of a question that looks at one table alone that table, and of one by the
-    primary key no more than the row: others may be millions."""
-    if question.kind is not SourceKind.TABLE or any(
-        isinstance(node, ast.InTable) for node in below(question.query)
-    ):
-        return to_be_asked
+    """As `to_be_asked`, with no more than this question reads."""
 
     def state(units: Sequence[Part], clock: Clock, defaults: Defaults) -> dict[str, Any]:
-        for unit in units:
-            if isinstance(unit, TableUnit) and unit.table == question.query.source:
-                rows = {f"table/{unit.table}/rows": stored_for(question, unit.state)}
-                return _engine(States(rows), clock, defaults)
-        return to_be_asked(units, clock, defaults)  # queries on the reference have the table
+        found = what_is_asked(question, units)
+        if found is None:
+            return to_be_asked(units, clock, defaults)
+        return _engine(found, clock, defaults)
 
     return state
 

@@ -4,6 +4,7 @@ queries of one key of a partition."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from lockstep.execute.reference.context import EngineContext
@@ -128,7 +129,9 @@ class Instance:
                     inner[source].subscribe(receive)
                 else:
                     self._sources.setdefault(source, []).append(receive)
-        self._paths = list(engine.operators)[before:]
+        # From behind: the app may hold the operators of a million other instances.
+        own = len(engine.operators) - before
+        self._paths = list(islice(reversed(engine.operators), own))
 
     def start(self) -> None:
         for query in self._queries:

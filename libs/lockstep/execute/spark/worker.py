@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
 
-from lockstep.events import LockstepError
+from lockstep.events import LockstepError, describe
 from lockstep.events.codec import EncodedEntry
 from lockstep.execute.columnar import ColumnarExecutor, Suspected, Unfit
 from lockstep.execute.contract import SliceResult
@@ -28,10 +28,14 @@ from lockstep.execute.spark import blocks, garbage, wire
 from lockstep.execute.spark.location import here
 from lockstep.execute.undoing import Poisoned
 from lockstep.functions.geo import addresses
+from lockstep.functions.guarding import FAILURES
 from lockstep.operators import limits, state
 from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.plan import Plans
 from lockstep.siddhiql import SiddhiQLError
+from lockstep.telemetry import get_logger
+
+_log = get_logger(part="worker")
 
 
 @dataclass(slots=True)
@@ -110,6 +114,20 @@ def answer(request: wire.Request) -> wire.Answer:
         return wire.Answer("unfit", wire.EMPTY, here(), message=str(why))
     except (SiddhiQLError, SnapshotError, EventError) as error:
         return _refused(error)
+    except OSError:  # of memory to share, or of the way to Spark: tried again
+        raise
+    except FAILURES as error:
+        # Spark would run the task again, four times, and end a worker each time: with the states of
+        # neighbours that are in it, and to no other end.
+        _log.exception("a request fails", operation=request.operation, instance=request.instance)
+        _forget(request.instance)
+        return _refused(
+            EventError(
+                f"{request.operation} fails: {describe(error)}",
+                hint="a mistake in Lockstep, or in code that the app brings: the worker's log has"
+                " where",
+            )
+        )
 
 
 def _answered(request: wire.Request, held: Held, parts: Sequence[Any]) -> wire.Answer:

@@ -10,14 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from lockstep.events import AttributeType
-from lockstep.functions.java_dates import (
-    DAYS,
-    date_format,
-    epoch_ms,
-    local_time,
-    week_of_year,
-    zone,
-)
+from lockstep.functions.java_calendar import week_of_year
+from lockstep.functions.java_dates import DAYS, date_format, epoch_ms, local_time
+from lockstep.functions.java_zones import zone
 from lockstep.functions.nulls import Factory, Function, passing_null, with_literal
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError

@@ -14,7 +14,12 @@ from lockstep.siddhiql.catalogue import Catalogue
 from lockstep.siddhiql.catalogue.contract import (
     ExtensionKind,
 )
-from lockstep.siddhiql.catalogue.installed import MISTAKES, InstalledError, modules
+from lockstep.siddhiql.catalogue.installed import (
+    MISTAKES,
+    InstalledError,
+    check_made,
+    modules,
+)
 from lockstep.siddhiql.catalogue.windows import WindowExtension
 
 CONNECTORS = "lockstep.connectors"
@@ -45,10 +50,13 @@ def _carriers() -> Iterator[ModuleType]:
 def default_catalogue() -> Catalogue:
     """Core, what all packs and concepts declare, and what is installed under the entry points of
     `lockstep.extensions`."""
-    catalogue = Catalogue()
+    catalogue, installed = Catalogue(), modules()
     for module in _carriers():
         try:
-            catalogue.register(*getattr(module, "EXTENSIONS", ()))
+            declared = getattr(module, "EXTENSIONS", ())
+            if module in installed:
+                check_made(declared, module.__name__)
+            catalogue.register(*declared)
         except MISTAKES as error:
             raise InstalledError(
                 f"the EXTENSIONS of the module {module.__name__} cannot be used: {describe(error)}"

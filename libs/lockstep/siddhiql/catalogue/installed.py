@@ -10,7 +10,12 @@ from types import ModuleType
 from typing import Final, TypeVar
 
 from lockstep.events import Fault, LockstepError, describe
-from lockstep.siddhiql.catalogue.contract import Argument, SignatureError
+from lockstep.siddhiql.catalogue.contract import (
+    Argument,
+    Extension,
+    ExtensionKind,
+    SignatureError,
+)
 
 ENTRY_POINTS: Final = "lockstep.extensions"
 """Group of entry points whose modules carry EXTENSIONS, a tuple of signatures."""
@@ -29,6 +34,12 @@ MISTAKES: Final = (
     ValueError,
 )
 """What code of others fails of. Others are raised on purpose, by it or by the context it asks."""
+
+MAKERS: Final = {ExtensionKind.SINK: "SINKS", ExtensionKind.SOURCE: "SOURCES"}
+"""Where a module has what makes the connectors that it declares, by their names."""
+
+UNMADE: Final = (ExtensionKind.STORE, ExtensionKind.SOURCE_MAPPER, ExtensionKind.SINK_MAPPER)
+"""Kinds of which nothing can be made outside Lockstep."""
 
 _Answer = TypeVar("_Answer")
 
@@ -57,6 +68,30 @@ def _loaded(entry: EntryPoint) -> ModuleType:
             hint="mend the package, or uninstall it wherever apps are checked and run",
         ) from error
     return found
+
+
+def check_made(extensions: Sequence[Extension], module: str) -> None:
+    """Of what an installed module declares: InstalledError for kinds that it cannot make."""
+    for one in extensions:
+        if one.kind in UNMADE:
+            raise InstalledError(
+                f"the extension module {module} declares the {one.kind.value} {one.full_name!r},"
+                " and only Lockstep has those",
+                hint="leave it out of EXTENSIONS; EXTENDING.md says which kinds there are",
+            )
+
+
+def lacks_maker(extension: Extension) -> str | None:
+    """The name of the module that declares a source or sink and has nothing that makes it; None
+    where something does, or where no installed module declares it."""
+    found = modules()
+    makers = (getattr(module, MAKERS[extension.kind], {}) for module in found)
+    if any(extension.name in each for each in makers):
+        return None
+    for module in found:
+        if any(one is extension for one in getattr(module, "EXTENSIONS", ())):
+            return module.__name__
+    return None
 
 
 def asked(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checking.annotations import positive, single
 from lockstep.siddhiql.checking.archiving import ARCHIVE, check_archive
 from lockstep.siddhiql.durations import annotation_ms
 from lockstep.siddhiql.typing import positioned
+from lockstep.siddhiql.zone_names import REGION_HINT, region
 
 _ONCE = (
     "name",
@@ -152,12 +152,8 @@ def value_of(annotation: ast.Annotation) -> str:
 
 def _time_zone(annotation: ast.Annotation) -> None:
     name = value_of(annotation)
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise positioned(
-            annotation.at, f"there is no time zone {name!r}", "write 'Europe/Berlin' or 'UTC'"
-        ) from error
+    if region(name) is None:
+        raise positioned(annotation.at, f"there is no time zone {name!r}", REGION_HINT)
 
 
 def _compat(annotation: ast.Annotation) -> None:

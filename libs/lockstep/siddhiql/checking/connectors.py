@@ -20,7 +20,7 @@ from lockstep.siddhiql.catalogue import (
 )
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, Inert
 from lockstep.siddhiql.catalogue.core import default_catalogue
-from lockstep.siddhiql.catalogue.installed import asked
+from lockstep.siddhiql.catalogue.installed import MAKERS, asked, lacks_maker
 from lockstep.siddhiql.checking.retired import RETIRED
 from lockstep.siddhiql.parts import parts
 from lockstep.siddhiql.suggestions import did_you_mean
@@ -85,6 +85,7 @@ def check_connector(
 ) -> None:
     """Type and options of an annotation that has a type; `places`: its @destinations."""
     extension = _known(kind, annotation)
+    _check_made(extension, annotation)
     found = list(places)
     declared = declared_connector(extension)
     if found and declared.one_destination:
@@ -99,6 +100,21 @@ def check_connector(
     for place, elements in merged:
         _check_options(extension, place, elements)
     _check_shared(declared, merged)
+
+
+def _check_made(extension: Extension, annotation: ast.Annotation) -> None:
+    """Of an installed package: a type that nothing makes would be taken for one of ours."""
+    kind = extension.kind
+    if kind not in MAKERS or declared_connector(extension).carrier:
+        return
+    module = lacks_maker(extension)
+    if module is not None:
+        raise positioned(
+            annotation.at,
+            f"the extension module {module} declares the {kind.value} {extension.name!r}, and has"
+            " nothing that makes it",
+            f"it needs an entry {extension.name!r} in {MAKERS[kind]}",
+        )
 
 
 def check_keys(kind: ExtensionKind, annotation: ast.Annotation, schema: StreamSchema) -> None:

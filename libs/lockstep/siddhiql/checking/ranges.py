@@ -9,6 +9,7 @@ from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checking.expressions import normalise
 from lockstep.siddhiql.scope import Scope
+from lockstep.siddhiql.spans import SpanError, moment_ms, span
 from lockstep.siddhiql.typing import infer, positioned
 
 _LONG, _STRING = AttributeType.LONG, AttributeType.STRING
@@ -45,24 +46,26 @@ def check_range(range_: ast.Range, scope: Scope) -> ast.Range:
     for bound in (start, end):
         if bound is not None:
             _check_bound(bound, scope, is_pattern=end is None)
+    _check_calendar(start, end)
     _check_per(per, scope)
     return replace(range_, start=start, end=end, per=per)
 
 
-def check_span(span: ast.Range, scope: Scope) -> ast.Range:
+def check_span(range_: ast.Range, scope: Scope) -> ast.Range:
     """A range without `per` made ready: two times or one pattern, which do not depend on what is
     found."""
-    start = _day_as_time(normalise(span.start, scope), is_pattern=span.end is None)
+    start = _day_as_time(normalise(range_.start, scope), is_pattern=range_.end is None)
     end = None
-    if span.end is not None:
-        end = _day_as_time(normalise(span.end, scope), is_pattern=False)
+    if range_.end is not None:
+        end = _day_as_time(normalise(range_.end, scope), is_pattern=False)
     for bound in (start, end):
         if bound is None:
             continue
         if not isinstance(bound, ast.Constant):
             raise positioned(bound.at, "'within' of a stream takes constants", _HINT)
         _check_bound(bound, scope, is_pattern=end is None)
-    return replace(span, start=start, end=end)
+    _check_calendar(start, end)
+    return replace(range_, start=start, end=end)
 
 
 def _day_as_time(bound: ast.Expression, *, is_pattern: bool) -> ast.Expression:
@@ -85,6 +88,24 @@ def _check_bound(bound: ast.Expression, scope: Scope, *, is_pattern: bool) -> No
         text = str(bound.value).strip()
         if not (_is_pattern(text) if is_pattern else _TIME.fullmatch(text)):
             raise positioned(bound.at, f"{text!r} is no time for 'within'", _HINT)
+
+
+def _check_calendar(start: ast.Expression, end: ast.Expression | None) -> None:
+    """Constants are what a calendar has, and the span that they name does not end before it
+    begins."""
+    constants = [each for each in (start, end) if isinstance(each, ast.Constant)]
+    for bound in constants if end is not None else ():
+        try:
+            moment_ms(bound.value)
+        except SpanError as error:
+            raise positioned(bound.at, str(error), error.hint or _HINT) from error
+    if len(constants) < (1 if end is None else 2):
+        return
+    first, last = constants[0], constants[-1]
+    try:
+        span(first.value, last.value, is_pattern=end is None)
+    except SpanError as error:
+        raise positioned(last.at, str(error), error.hint or _HINT) from error
 
 
 _HINT = "write within '2020-06-** **:**:**' or within '2020-06-01 00:00:00', '2020-07-01 00:00:00'"

@@ -3,6 +3,7 @@ and each t without an event takes one away."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from lockstep.events import AttributeType
@@ -32,7 +33,7 @@ class Priorities(Buffering):
         self._key_of, self._priority_of, _ = call.values
         self._timeout_ms = int(call.constant(2))
         self._most = INT_MAX if call.type_of(1) is AttributeType.INT else LONG_MAX
-        self._held: dict[Any, _Held] = {}
+        self._held: OrderedDict[Any, _Held] = OrderedDict()
 
     def process(self, chunk: list[StreamEvent]) -> None:
         out: list[StreamEvent] = []
@@ -71,8 +72,7 @@ class Priorities(Buffering):
         """Takes one away from each key that was unchanged for t, and tells what is left."""
         now = self.context.now_ms()
         out: list[StreamEvent] = []
-        due = [k for k, held in self._held.items() if held.since_ms + self._timeout_ms <= now]
-        for key in due:
+        for key in self._due(now):
             held = self._held.pop(key)
             self._keep(key, held.priority - 1, held.event)
             out.append(_with(held.event, now, key, held.priority - 1))
@@ -80,12 +80,21 @@ class Priorities(Buffering):
         if out:
             self.emit(out)
 
+    def _due(self, now_ms: int) -> list[Any]:
+        """The keys that were unchanged for t: they stand in front."""
+        due = []
+        for key, held in self._held.items():
+            if held.since_ms + self._timeout_ms > now_ms:
+                break
+            due.append(key)
+        return due
+
     def snapshot(self) -> PlainState:
         """Each key with its priority, when it changed and its latest event; in order."""
         return [(key, *held) for key, held in self._held.items()]
 
     def restore(self, state: PlainState) -> None:
-        self._held = {java.key(key): _Held(*held) for key, *held in state}
+        self._held = OrderedDict((java.key(key), _Held(*held)) for key, *held in state)
 
 
 def _with(event: StreamEvent, timestamp_ms: int, key: Any, priority: int) -> StreamEvent:

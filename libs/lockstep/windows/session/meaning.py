@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import heapq
+from typing import Any, Final
 
 from lockstep.operators.contract import EXPIRED, PlainState, StreamEvent
 from lockstep.windows.chunks import WindowBase
 from lockstep.windows.registry import WindowCall
+
+_STALE_MAX: Final = 1_000
+"""Entries of a heap whose session is gone, beside as many as there are sessions."""
 
 
 class Session:
@@ -58,6 +62,52 @@ class Session:
         return session
 
 
+class Ends:
+    """Sessions by key, and which of them are over: a timer looks at no others. There are as many
+    timers as events."""
+
+    def __init__(self, latency_ms: int = 0) -> None:
+        self._latency_ms = latency_ms
+        self.sessions: dict[Any, Session] = {}
+        # (an end that is not too late, number, key, session). It is put right when its time comes.
+        self._heap: list[tuple[int, int, Any, Session]] = []
+        self._number = 0
+
+    def add(self, key: Any, session: Session) -> None:
+        """Puts the session behind the others."""
+        self.sessions[key] = session
+        self._number += 1
+        end_ms = session.end_ms + self._latency_ms
+        heapq.heappush(self._heap, (end_ms, self._number, key, session))
+        if len(self._heap) > 2 * len(self.sessions) + _STALE_MAX:
+            self._heap = [each for each in self._heap if self.sessions.get(each[2]) is each[3]]
+            heapq.heapify(self._heap)
+
+    def over(self, due_ms: int) -> list[Any]:
+        """The keys of those that are over then, in order of creation. They are to be taken out."""
+        found: list[tuple[int, Any]] = []
+        while self._heap and self._heap[0][0] <= due_ms:
+            _, number, key, session = heapq.heappop(self._heap)
+            if self.sessions.get(key) is not session:
+                continue
+            end_ms = session.end_ms + self._latency_ms
+            if end_ms <= due_ms:
+                found.append((number, key))
+            else:
+                heapq.heappush(self._heap, (end_ms, number, key, session))
+        return [key for _, key in sorted(found, key=lambda each: each[0])]
+
+    def saved(self) -> PlainState:
+        """All by key, in order of creation."""
+        return [(key, session.saved()) for key, session in self.sessions.items()]
+
+    def load(self, state: Any) -> None:
+        """Takes over what `saved` gave."""
+        self.sessions, self._heap = {}, []
+        for key, saved in state:
+            self.add(key, Session.loaded(saved))
+
+
 class SessionWindow(WindowBase):
     """Sessions by key. With allowed latency an ended session is put aside first and expires
     later.
@@ -68,8 +118,8 @@ class SessionWindow(WindowBase):
         self._gap_ms = int(call.constant(0))
         self._key_of = call.value(1) if len(call) > 1 else None
         self._latency_ms = int(call.constant(2, 0))
-        self._open: dict[Any, Session] = {}
-        self._aside: dict[Any, Session] = {}
+        self._open = Ends()
+        self._aside = Ends(self._latency_ms)
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """Passes the events on, but those that are too late for any session."""
@@ -82,21 +132,22 @@ class SessionWindow(WindowBase):
             self.emit(out)
 
     def _add(self, key: Any, event: StreamEvent, out: list[StreamEvent]) -> bool:
-        session = self._open.get(key)
+        session = self._open.sessions.get(key)
         if session is not None and event.timestamp_ms < session.start_ms:
             return self._add_late(key, session, event)
         if session is not None and event.timestamp_ms >= session.end_ms:
             self._end(key, out)
             session = None
         if session is None:
-            session = self._open[key] = Session(event, self._gap_ms)
+            session = Session(event, self._gap_ms)
+            self._open.add(key, session)
         else:
             session.append(event, self._gap_ms)
         self.context.schedule(self, session.end_ms)
         return True
 
     def _add_late(self, key: Any, session: Session, event: StreamEvent) -> bool:
-        earlier = self._aside.get(key)
+        earlier = self._aside.sessions.get(key)
         if event.timestamp_ms >= session.start_ms - self._gap_ms:
             session.add_late(event)
             if earlier is not None and earlier.end_ms >= event.timestamp_ms:
@@ -117,40 +168,35 @@ class SessionWindow(WindowBase):
 
     def _merge(self, key: Any, session: Session, earlier: Session) -> None:
         session.absorb(earlier)
-        del self._aside[key]
+        del self._aside.sessions[key]
 
     def _end(self, key: Any, out: list[StreamEvent]) -> None:
         """The open session of the key is over: aside for the latency, or out at once."""
-        session = self._open.pop(key)
+        session = self._open.sessions.pop(key)
         if self._latency_ms == 0:
             out += session.expired()
             return
-        if key in self._aside:
-            out += self._aside.pop(key).expired()
-        self._aside[key] = session
+        earlier = self._aside.sessions.pop(key, None)
+        if earlier is not None:
+            out += earlier.expired()
+        self._aside.add(key, session)
         self.context.schedule(self, session.end_ms + self._latency_ms)
 
     def on_timer(self, due_ms: int) -> None:
         """Sessions that are over at `due_ms` leave, in order of their keys."""
         out: list[StreamEvent] = []
-        for key, session in list(self._aside.items()):
-            if session.end_ms + self._latency_ms <= due_ms:
-                del self._aside[key]
-                out += session.expired()
-        for key, session in list(self._open.items()):
-            if session.end_ms <= due_ms:
-                self._end(key, out)
+        for key in self._aside.over(due_ms):
+            out += self._aside.sessions.pop(key).expired()
+        for key in self._open.over(due_ms):
+            self._end(key, out)
         if out:
             self.emit(out)
 
     def snapshot(self) -> PlainState:
         """Open and put aside sessions by key, in order of creation."""
-        return (
-            [(key, session.saved()) for key, session in self._open.items()],
-            [(key, session.saved()) for key, session in self._aside.items()],
-        )
+        return self._open.saved(), self._aside.saved()
 
     def restore(self, state: PlainState) -> None:
         opened, aside = state
-        self._open = {key: Session.loaded(saved) for key, saved in opened}
-        self._aside = {key: Session.loaded(saved) for key, saved in aside}
+        self._open.load(opened)
+        self._aside.load(aside)

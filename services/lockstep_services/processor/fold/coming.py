@@ -29,6 +29,14 @@ AWAY_PAUSE_MS: Final = 200
 """Behind the first try that finds the bus away; each is followed by one twice as long."""
 AWAY_PAUSE_MAX_MS: Final = 1_000
 READ_MAX_RECORDS: Final = 4_096
+TICK_SPAN_MS: Final = 60_000
+"""How far behind the first timer that is due a tick lets the clock go, at first: after an outage
+all that would have fired meanwhile is due. What one tick brings is folded as one, in memory."""
+TICK_SPAN_MIN_MS: Final = 10_000
+TICK_SPAN_MAX_MS: Final = 24 * 3_600_000
+"""The same when such steps take little time: each that takes less than half of a slice's target
+lets the next one be twice as wide, each that takes longer than the target half as wide; but always
+four times as wide as it takes, so that it ends."""
 
 T = TypeVar("T")
 
@@ -38,6 +46,37 @@ class TrimmedAwayError(LockstepError):
 
     fault = Fault.EXTERNAL
     retryable = True
+
+
+class TickSteps:
+    """How far each tick goes while timers are long due. What one brings depends on the app: as far
+    as a slice's target allows. How the time is cut changes no row (invariant 2)."""
+
+    def __init__(self, target_ms: int) -> None:
+        self._target_ms = target_ms
+        self.span_ms = TICK_SPAN_MS
+        self._began_ms: int | None = None
+
+    def next(self, due_ms: int, now_ms: int, began_ms: int) -> int:
+        """The time of the next tick; the first timer was due at `due_ms`, and the step before this
+        one ends at `began_ms` of the machine's clock. Where no timer is due nothing is cut."""
+        if self._began_ms is not None:
+            took_ms = began_ms - self._began_ms
+            if took_ms > self._target_ms:
+                least_ms = max(TICK_SPAN_MIN_MS, 4 * took_ms)
+                self.span_ms = max(least_ms, self.span_ms // 2)
+            elif 2 * took_ms < self._target_ms:
+                self.span_ms *= 2
+            self.span_ms = min(self.span_ms, TICK_SPAN_MAX_MS)
+        if now_ms - due_ms <= self.span_ms:
+            self.end()
+            return now_ms
+        self._began_ms = began_ms
+        return due_ms + self.span_ms
+
+    def end(self) -> None:
+        """Nothing is long due any more, or something else came between."""
+        self.span_ms, self._began_ms = TICK_SPAN_MS, None
 
 
 class Coming:
@@ -55,6 +94,7 @@ class Coming:
         there, up to its limits."""
         self._away_ms = 0
         self._resumed = asyncio.Event()
+        self._steps = TickSteps(self._settings.slice_target_ms)
 
     def resumed(self) -> None:
         """The state may be another one: a long wait ends."""
@@ -87,11 +127,15 @@ class Coming:
 
     async def keep_time(self) -> None:
         """A tick when a timer is due and nothing came; also the first record of a state that has
-        folded none, as triggers at the start are due with it."""
+        folded none, as triggers at the start are due with it. What is long due comes in steps."""
         engine = self._running.engine
         due_ms, now_ms = engine.next_due_ms, self._site.clock.now_ms()
         if engine.has_started and (due_ms is None or due_ms > now_ms):
+            self._steps.end()
             return
+        began_ms = self._site.clock.monotonic_ms()
+        if engine.has_started and due_ms is not None:
+            now_ms = self._steps.next(due_ms, now_ms, began_ms)
         # Equal ids keep a leader that is not sure of its first try from ticking twice.
         dedup_id = f"tick/{self._lead.epoch}/{engine.position}/{due_ms}"
         try:
@@ -101,6 +145,7 @@ class Coming:
             raise
         except UnavailableError as error:  # it is due still, and is tried again after a look
             await self._away(error)
+            self._steps.end()
 
     async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
         while True:

@@ -71,15 +71,17 @@ def test_what_means_nothing_is_refused(app: VirtualApp, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "error"),
     [
-        "from A within 0L, 5L per 'hours' select t",
-        "from A within 5L, 5L per 'sec' select t",
+        ("from A within 0L, 5L per 'hours' select t", EventError),
+        ("from A within 5L, 5L per 'sec' select t", SiddhiQLError),
     ],
 )
-def test_ranges_that_cannot_be_read_are_told(app: VirtualApp, query: str) -> None:
-    """A granularity that is not kept, an end that is not later."""
-    with pytest.raises(EventError):
+def test_ranges_that_cannot_be_read_are_told(
+    app: VirtualApp, query: str, error: type[Exception]
+) -> None:
+    """A granularity that is not kept; an end that is not later, with its place."""
+    with pytest.raises(error):
         app.on_demand(query)
 
 

@@ -79,3 +79,15 @@ def test_refilled_keeps_order() -> None:
     other = scheduler()
     other.refill(timers.pending())
     assert [one, two] == [other.pop()[1], other.pop()[1]]
+
+
+def test_a_new_target_is_not_taken_for_one_that_is_gone() -> None:
+    """Also where it has the id of an object that was discarded."""
+    timers, one = scheduler(), Sleeper()
+    timers.add(one, 10)
+    timers.discard({id(one)})
+    timers.add(one, 20)
+    assert [(20, one)] == [(due, target) for due, _, target in timers.pending()]
+    timers.discard({id(one)})
+    timers.refill([(30, 1, one)])
+    assert timers.head() == (30, one.rank)

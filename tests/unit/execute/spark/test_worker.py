@@ -14,6 +14,7 @@ from lockstep.execute.contract import StateLostError
 from lockstep.execute.spark import SparkExecutor, blocks, garbage, worker
 from lockstep.execute.spark.company import Meanwhile, Served, Task, nothing
 from lockstep.execute.spark.slots import Use
+from lockstep.operators.errors import EventError
 from lockstep.operators.limits import Limits, in_force, limits
 from lockstep.operators.state import position_of
 from lockstep.plan import plan_of
@@ -193,3 +194,29 @@ def test_in_front_of_what_is_suspected_a_base_is_no_larger_than_any_other() -> N
     assert max(sizes[:29]) <= limit_bytes
     assert max(sizes[29:39]) > limit_bytes
     assert max(sizes[41:]) <= limit_bytes
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no"), KeyError("no"), AssertionError("no")])
+def test_a_mistake_is_answered_and_ends_no_worker(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would try again, and end a worker each time, with what neighbours have in it."""
+    slots = Here()
+    neighbour = executor_of(TABLE, slots, base_max_bytes=BASE_BYTES)
+    neighbour.run_slice([entry(1, "S", ("a", 1))])
+    broken = executor_of(TABLE, slots, base_max_bytes=BASE_BYTES)
+
+    def fail(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "_slice", fail)
+        with pytest.raises(EventError, match=f"slice fails: {type(error).__name__}"):
+            broken.run_slice([entry(1, "S", ("a", 1))])
+    assert len(worker._held) == 1
+    assert neighbour.on_demand(FROM_TABLE) == [("a", 1)]
+    assert neighbour.rebuilds == 0
+    broken.run_slice([entry(1, "S", ("b", 2))])
+    assert broken.on_demand(FROM_TABLE) == [("b", 2)]
+    neighbour.close()
+    broken.close()

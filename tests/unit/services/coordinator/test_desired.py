@@ -457,7 +457,7 @@ async def test_texts_of_many_apps_are_read_once(monkeypatch: pytest.MonkeyPatch)
         read.append(text)
         return check(text)
 
-    monkeypatch.setattr(claims, "check", counted)
+    monkeypatch.setattr(claims, "check_deployed", counted)
     first = (await scene.deploy("A", text=ORDERS.format(path="first"))).deployment
     for number in range(300):
         text = ORDERS.format(path=f"path{number}").format(app=f"A{number}")

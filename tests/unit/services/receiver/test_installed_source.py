@@ -12,7 +12,7 @@ import pytest
 
 from lockstep.clock import SystemClock
 from lockstep.events import UnavailableError
-from lockstep.siddhiql.catalogue import ExtensionKind
+from lockstep.siddhiql.catalogue import ExtensionKind, installed
 from lockstep.sources import Place, Received, Source
 from lockstep_services.receiver import carried
 
@@ -83,3 +83,18 @@ async def test_what_fails_when_it_is_closed_says_why() -> None:
     mailbox = carried.CarriedMailbox(lambda *_: Broken(), {}, place)
     with pytest.raises(carried.SourceFailedError, match="RuntimeError: no way"):
         await mailbox.close()
+
+
+def test_a_source_that_nothing_makes_is_none_that_the_receiver_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would be looked for on the bus, every few seconds, for ever."""
+    module = shown()
+    module.__dict__["SOURCES"] = {}
+    (declared,) = module.EXTENSIONS
+    monkeypatch.setattr(carried, "modules", lambda: (module,))
+    monkeypatch.setattr(installed, "modules", lambda: (module,))
+    monkeypatch.setattr(carried, "find_type", lambda *_: declared)
+    with pytest.raises(carried.SourceSetupError, match="nothing that makes it") as told:
+        carried.carrier_of("datagrams")
+    assert told.value.hint == "it needs an entry 'datagrams' in SOURCES"

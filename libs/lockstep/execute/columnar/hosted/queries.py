@@ -51,6 +51,12 @@ class Members:
     aggregations: frozenset[str] = frozenset()
     triggers: frozenset[str] = frozenset()
 
+    def definitions(self) -> Iterator[str]:
+        """The paths of what questions may ask."""
+        yield from (f"table/{name}" for name in self.tables)
+        yield from (f"window/{name}" for name in self.windows)
+        yield from (f"aggregation/{name}" for name in self.aggregations)
+
     def plan_of(self, plan: AppPlan) -> AppPlan:
         """The part of the plan that they are."""
         checked = plan.checked
@@ -92,6 +98,7 @@ class HostedQueries:
     """Runs its members on a reference engine of their own.
 
     `reads` and `writes` are streams and, of what is written, tables whose changes are outputs.
+    `definitions`: the paths of the tables, named windows and aggregations among the members.
     `shows_timers`: timers may make rows come out.
     """
 
@@ -123,6 +130,7 @@ class HostedQueries:
         models = (model for node in part.nodes for model in models_of(node))
         tables = (f"table/{name}" for name in members.tables)
         self._owners = frozenset((*owners_of(part), *tables, *models))
+        self.definitions = frozenset(members.definitions())
         read = [name for name in self._engine.receivers if name not in members.windows]
         self.reads = (*read, *self._written)
         self.shows_timers = any(map(keeps_time, part.nodes)) or bool(
@@ -233,6 +241,12 @@ class HostedQueries:
             if path not in _APP_WIDE:
                 states.operators[path] = operator.snapshot()
         states.timers += [each for each in engine.pending(paths) if each.path not in _APP_WIDE]
+
+    def store_of(self, owner: str, states: States) -> None:
+        """The same of one table, named window or aggregation alone, without timers."""
+        for path, operator in self._engine.operators.items():
+            if owner_of(path) == owner:
+                states.operators[path] = operator.snapshot()
 
     def load(self, states: States) -> None:
         engine = self._engine
