@@ -34,6 +34,10 @@ _NUMBER_TYPES: Final = (*_WHOLE_TYPES, "float", "double")
 _NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False}
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
+_WINDOW: Final = 4_096
+"""Characters of an object with several lines that are looked at first."""
+_WORD: Final = 12
+"""No word or escape of JSON is longer: a mistake so near to the end may be a cut."""
 _WRITTEN_TIMES: Final = (
     pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"),
 )  # fmt: skip
@@ -126,7 +130,7 @@ class TextRows:
         values = [self._row(text)[column] for text in self.texts]
         try:
             return _epoch_ms(pa.chunked_array([pa.array(values)]), path)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError) as error:
             raise _no_times(path) from error
 
     def _row(self, text: str) -> Row:
@@ -145,21 +149,13 @@ class _Written(float):
 
     @classmethod
     def read(cls, text: str) -> _Written:
-        """ValueError for one that no double holds."""
+        """As JSON has it."""
         found = cls(text)
-        if math.isinf(found):
-            raise ValueError(f"{text} is too large for a number")
         found.text = text
         return found
 
 
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"JSON has no {text}")
-
-
-_DECODER: Final = json.JSONDecoder(
-    strict=False, parse_float=_Written.read, parse_constant=_no_constant
-)
+_DECODER: Final = json.JSONDecoder(strict=False, parse_float=_Written.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,8 +299,7 @@ def _looks_otherwise(looks: pa.DataType, kind: str) -> bool:
 
 
 def _read_json(path: Path, columns: Columns) -> tuple[TextRows, list[Unreadable]]:
-    """Objects one after the other, however many lines they have. What is none is left out up to the
-    end of its line."""
+    """Objects one after the other, however many lines they have. What is none is left out."""
     text, at, place = path.read_bytes().decode("utf-8-sig"), 0, 0
     texts: list[str] = []
     names: dict[str, None] = {}
@@ -314,22 +309,67 @@ def _read_json(path: Path, columns: Columns) -> tuple[TextRows, list[Unreadable]
             "a list: expected one object after the other", where=str(path),
             hint=f"jq -c '.[]' {path.name} > {path.stem}.ndjson",
         )  # fmt: skip
+    scan = _Scan(text)
     while (at := _begin(text, at)) < len(text):
         place += 1
-        try:
-            row, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            end = _line_end(text, at)
-            unreadable.append((place, f"no JSON: {error}"))
+        row, end, why = scan.object_at(at)
+        if why is None:
+            names |= dict.fromkeys(row)
+            texts.append(text[at:end])
         else:
-            if isinstance(row, dict):
-                names |= dict.fromkeys(row)
-                texts.append(text[at:end])
-            else:
-                unreadable.append((place, "expected an object"))
+            unreadable.append((place, why))
         at = end
     whole = frozenset(name for name, kind in columns if kind in _WHOLE_TYPES)
     return TextRows(texts, tuple(names), whole), unreadable
+
+
+class _Scan:
+    """Finds where objects of a text end, and what is wrong with those that cannot be sent."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._odd: list[str] = []
+        self._decoder = json.JSONDecoder(
+            strict=False, parse_float=self._float, parse_constant=self._constant
+        )
+
+    def object_at(self, at: int) -> tuple[Row, int, str | None]:
+        """What stands there, where it ends, and why it cannot be sent. What is broken ends with its
+        line, or, if it goes on behind it, in front of the next line that begins an object."""
+        line_end = _line_end(self._text, at)
+        size = line_end - at
+        while True:
+            window = self._text[at : at + size]
+            self._odd.clear()
+            try:
+                row, length = self._decoder.raw_decode(window)
+            except RecursionError:
+                return {}, line_end, "no JSON: it is too deep"
+            except json.JSONDecodeError as error:
+                is_cut = error.pos >= size - _WORD or error.msg.startswith("Unterminated")
+                if is_cut and at + size < len(self._text):
+                    size = max(2 * size, _WINDOW)
+                    continue
+                is_inside = error.pos < line_end - at
+                end = line_end if is_inside else self._next_object(line_end)
+                return {}, end, f"no JSON: {error.msg}, at its character {error.pos + 1}"
+            if not isinstance(row, dict):
+                return {}, at + length, "expected an object"
+            return row, at + length, self._odd[0] if self._odd else None
+
+    def _next_object(self, at: int) -> int:
+        found = self._text.find("\n{", at)
+        return len(self._text) if found == -1 else found
+
+    def _float(self, text: str) -> float:
+        found = float(text)
+        if math.isinf(found):
+            self._odd.append(f"{text} is too large for a number")
+        return found
+
+    def _constant(self, text: str) -> float:
+        self._odd.append(f"JSON has no {text}")
+        return 0.0
 
 
 def _begin(text: str, at: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.plan import AppPlan, plan_of
+from lockstep.plan import AppPlan, plan_of_deployed
 from lockstep.simulating.values import Columns
 
 
@@ -17,7 +17,7 @@ def unwritten(plan: AppPlan) -> list[str]:
 def columns_of(text: str) -> dict[str, Columns]:
     """The streams of a valid text that anybody may send to, with their attributes. Those that
     queries write take events, too; they come last."""
-    plan = plan_of(text)
+    plan = plan_of_deployed(text)
     first = unwritten(plan)
     names = [*first, *(name for name in plan.doors if name not in first)]
     return {name: columns_in(plan, name) for name in names}

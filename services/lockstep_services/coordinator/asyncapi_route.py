@@ -26,7 +26,7 @@ class AsyncApiRoute:
 
     async def _show(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
-        plan = await self._desired.plan(one.text)
+        plan = await self._desired.plan(one.text, runs=True)
         doors = Doors(
             receivers=[beat.url for beat in self._watch.alive("receiver")],
             presenters=[beat.url for beat in self._watch.alive("presenter")],

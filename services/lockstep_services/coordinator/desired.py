@@ -270,9 +270,11 @@ class DesiredState:
                 self._pass_over(outcome)
             raise raced(app)
 
-    async def plan(self, text: str) -> AppPlan:
-        """The plan of an app text; SiddhiQLError with line, column and hint."""
-        return await self._offload.run(lambda: deployable(text, self._plans))
+    async def plan(self, text: str, *, runs: bool = False) -> AppPlan:
+        """The plan of an app text; SiddhiQLError with line, column and hint. `runs`: of an app that
+        is deployed, whatever a new text is refused for since."""
+        read = self._plans.of if runs else partial(deployable, plans=self._plans)
+        return await self._offload.run(lambda: read(text))
 
     async def undeploy(self, app: str, *, purge: bool) -> bool:
         """Removes an app; `purge`: also logs, revisions, cursors, be it after the app, and logs of

@@ -27,7 +27,7 @@ class Levels:
         found: dict[str, Level] = {}
         for one in await self._desired.list():
             with contextlib.suppress(SiddhiQLError):
-                found[one.app] = level_of(await self._desired.plan(one.text), put)
+                found[one.app] = level_of(await self._desired.plan(one.text, runs=True), put)
         return found
 
     async def put(self, app: str, level: Level) -> None:

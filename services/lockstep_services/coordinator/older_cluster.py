@@ -59,7 +59,7 @@ class OlderCluster:
 
     async def _elements(self, request: web.Request) -> web.Response:
         one = await self._desired.get(request.match_info["app"])
-        return web.json_response(elements_of(await self._desired.plan(one.text)))
+        return web.json_response(elements_of(await self._desired.plan(one.text, runs=True)))
 
     async def _system(self, _request: web.Request) -> web.Response:
         body = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lockstep.simulating import columns_of
 from lockstep.store import Written
 from lockstep_services.coordinator.desired import version_of
 from tests.integration.services.cluster import Cluster
@@ -40,6 +41,9 @@ async def test_an_app_that_runs_is_not_stopped_by_an_update(cluster_of: Start) -
         rows = await cluster.published_count(app, 3)
         # Without its key, the table keeps both rows.
         assert [row.data for row in rows] == [("a", 1), ("a", 1), ("a", 2)]
+        status, told = await cluster.asked("GET", f"/v1/apps/{app}/asyncapi.json")
+        assert (status, "In" in str(told)) == (200, True)
+        assert columns_of(MISSPELT)["In"] == [("k", "string"), ("v", "int")]
         status, answer = await cluster.asked("POST", "/v1/validate", json={"text": MISSPELT})
         assert "did you mean '@PrimaryKey'?" in str(answer), (status, answer)
         status, answer = await cluster.asked("PUT", "/v1/apps", json={"text": MISSPELT})

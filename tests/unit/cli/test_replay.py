@@ -256,3 +256,45 @@ def test_parquet_has_gaps_decimals_and_times(tmp_path: Path) -> None:
     assert (row["n"], row["x"], row["d"]) == (1_772_359_140_123, None, 1.1)
     assert str(row["phone"]) == "1970-01-01 00:00:00"
     assert row["_timestamp"] == 1_772_323_200_000
+
+
+def test_what_stands_in_a_broken_object_is_no_event(tmp_path: Path) -> None:
+    """However many lines it has; all of it is one row."""
+    text = (
+        '{\n "n": NaN,\n "inner":\n  {"n": 7}\n}\n'
+        '{"n": 2}\n'
+        '{\n "n": 1,,\n "inner":\n  {"n": 8}\n}\n'
+        '{"n": 3, "phone": "a\nb"}\nfoo\nbar\n{"n": 4}\n'
+    )
+    source = ReplayFile.open(_written(tmp_path, "f.ndjson", text), None, COLUMNS)
+    assert [row["n"] for _, _, rows in source.batches(9) for row in rows] == [2, 3, 4]
+    assert [place for place, _ in source.unreadable] == [1, 3, 5, 6]
+    assert [source.place(at) for at in range(3)] == [2, 4, 7]
+
+
+def test_lines_that_are_no_json_are_looked_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with all that stands in front of them."""
+    looked: list[int] = []
+
+    class Counting(json.JSONDecodeError):
+        """Counts line ends from the beginning of what it is given."""
+
+        def __init__(self, msg: str, doc: str, pos: int) -> None:
+            looked.append(len(doc))
+            super().__init__(msg, doc, pos)
+
+    monkeypatch.setattr(json.decoder, "JSONDecodeError", Counting)
+    text = "".join(f'INFO started job {n}\n{{"n": {n}}}\n' for n in range(500))
+    source = ReplayFile.open(_written(tmp_path, "f.ndjson", text), None, COLUMNS)
+    assert (source.rows, len(source.unreadable)) == (500, 500)
+    assert len(looked) >= 500
+    assert sum(looked) < 5 * len(text)
+
+
+@pytest.mark.parametrize("time", ["1180591620717411303424", '"\\ud800"', '{"a": 1}'])
+def test_a_time_that_nobody_can_hold_is_told(tmp_path: Path, time: str) -> None:
+    """Without a traceback."""
+    with pytest.raises(ReplayFileError, match="neither epoch milliseconds nor a timestamp"):
+        _rows(_written(tmp_path, "f.ndjson", f'{{"n": 1, "at": {time}}}\n'), "at")
