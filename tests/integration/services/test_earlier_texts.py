@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.simulating import columns_of
+from lockstep.simulating.streams import columns_of
 from lockstep.store import Written
 from lockstep_services.coordinator.desired import version_of
 from tests.integration.services.cluster import Cluster
