@@ -48,10 +48,11 @@ def _formatted(text: str) -> str:
 
 
 def _with_line_feeds(each: Piece) -> Piece:
-    """Of a text that ends its lines in both ways; strings stay as they are."""
-    if each.kind not in ("space", "comment"):
+    """A comment of a text that ends its lines in both ways. Strings stay as they are; spaces, too:
+    none is written as it stands, and one that is a lone carriage return keeps two words apart."""
+    if each.kind != "comment":
         return each
-    return each._replace(value=each.value.replace("\r\n", "\n").removesuffix("\r"))
+    return each._replace(value=each.value.replace("\r\n", "\n").rstrip("\r"))
 
 
 def _append(lines: list[str], part: Sequence[Piece], indent: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ import pyarrow.parquet as pa_parquet
 
 from lockstep.notebook.errors import CellError
 from lockstep.simulating import Columns, SimulationError, csv_table
-from lockstep.simulating.values import fitted, in_order, time_ms
+from lockstep.simulating.values import csv_has_column, fitted, in_order, time_ms
 
 MAX_EVENTS: Final = 1_000_000
 """That one cell takes in."""
@@ -65,8 +63,7 @@ def _file(path: Path, columns: Columns, time_column: str) -> Given:
         raise CellError(
             f"events: {path} cannot be read: {why}", hint="--events names a file or a variable"
         ) from None
-    first = next(csv.reader(io.StringIO(written)), [])
-    times = time_column or (TIMESTAMP if TIMESTAMP in (one.strip() for one in first) else "")
+    times = time_column or (TIMESTAMP if csv_has_column(written, TIMESTAMP) else "")
     return Given(*csv_table(written, columns, max_rows=MAX_EVENTS, time_column=times))
 
 

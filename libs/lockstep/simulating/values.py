@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -79,12 +79,12 @@ def csv_table(
 ) -> tuple[Rows, list[int] | None]:
     """Rows, and the time of each in epoch ms where a column has it. Rows with times come in the
     order of their times. SimulationError names the line."""
-    lines = _lines(written)
+    lines = list(_lines(written))
     names = [name for name, _ in columns]
     order, at_time, width = list(range(len(columns))), -1, len(columns)
-    head = [one.strip() for one in lines[0][1]] if lines else []
+    head = _stripped(lines[0][1]) if lines else []
     named, timed = _places(head, names), _places(head, [time_column] if time_column else [])
-    if named and timed is not None:
+    if named and timed is not None and (time_column or not _is_row(head, columns)):
         order, width = named, len(head)
         at_time = timed[0] if timed else -1
         lines = lines[1:]
@@ -110,6 +110,29 @@ def csv_table(
     return in_order(rows, times) if at_time >= 0 else (rows, None)
 
 
+def csv_has_column(written: str, name: str) -> bool:
+    """Whether the first line that is not empty has this name, in whatever case: as `csv_table`
+    looks for it. SimulationError where that line cannot be read."""
+    _, first = next(_lines(written), (1, []))
+    return _places(_stripped(first), [name]) is not None
+
+
+def _stripped(line: Sequence[str]) -> list[str]:
+    return [one.strip() for one in line]
+
+
+def _is_row(head: Sequence[str], columns: Columns) -> bool:
+    """Whether a head is more likely an event: one value, not written just as the attribute is, that
+    its type can hold. Two such values at once are no accident."""
+    if len(head) != 1 or head[0] == columns[0][0]:
+        return False
+    try:
+        row_of(head, columns)
+    except SimulationError:
+        return False
+    return True
+
+
 def _places(head: Sequence[str], names: Sequence[str]) -> list[int] | None:
     """Where a head has each of these names, in whatever case where none is written just so; None
     unless it has all of them, each in a place of its own."""
@@ -122,19 +145,18 @@ def _places(head: Sequence[str], names: Sequence[str]) -> list[int] | None:
     return found if len(set(found)) == len(found) else None
 
 
-def _lines(written: str) -> list[tuple[int, list[str]]]:
+def _lines(written: str) -> Iterator[tuple[int, list[str]]]:
     """Each row with the number of the line where it begins; a text between quotation marks may go
     on over several, and empty lines are none."""
     reader = csv.reader(io.StringIO(written.removeprefix("\ufeff")))
-    found, begins = [], 1
+    begins = 1
     try:
         for row in reader:
             if row:
-                found.append((begins, row))
+                yield begins, row
             begins = reader.line_num + 1
     except csv.Error as error:
         raise SimulationError(str(error), where=f"CSV, line {begins}") from error
-    return found
 
 
 def in_order(rows: Rows, times: list[int]) -> tuple[Rows, list[int]]:

@@ -18,6 +18,7 @@ NOTES_PER_LINE = 8
 """Differing events of one line that are told one by one."""
 
 _BREAK = re.compile(r"\s*\n\s*")
+_HEAD = re.compile(r"([^:\n]+:)[^\S\n]+")
 
 Names = Mapping[str, Sequence[str]]
 """The attribute names of each stream and query."""
@@ -142,8 +143,11 @@ def _values(want: ShownEvent, got: ShownEvent, attributes: Sequence[str]) -> Ite
 
 
 def _differs(expected: Sequence[str], actual: Sequence[str], in_order: bool) -> bool:
-    want, got = _compared(expected, actual)
-    return want != got if in_order else _single_events(want) != _single_events(got)
+    want, got = [_normal(line) for line in expected], [_normal(line) for line in actual]
+    if in_order:
+        return want != _as_expected(want, got)
+    want = _single_events(want)
+    return want != sorted(_as_expected(want, _single_events(got)))
 
 
 def _single_events(lines: Sequence[str]) -> list[str]:
@@ -171,22 +175,30 @@ def _payloads(text: str) -> list[str]:
 
 
 def _compared(expected: Sequence[str], actual: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Both as they are compared. A message of several lines may be expected in one, with a blank
-    for each line break: there was no other way to write it once."""
+    """Both as they are compared."""
     want = [_normal(line) for line in expected]
-    got = [_normal(line) for line in actual]
-    return want, [_in_one(line) if _in_one(line) in want else line for line in got]
+    return want, _as_expected(want, [_normal(line) for line in actual])
 
 
-def _in_one(line: str) -> str:
-    return line if _events_in(line) is not None else _BREAK.sub(" ", line)
+def _as_expected(want: Sequence[str], got: Sequence[str]) -> list[str]:
+    """What goes over several lines may be expected in one, with a blank for each line break: there
+    was no other way to write it once. Only where it is not expected as it stands."""
+    known = frozenset(want)
+    in_one = [_BREAK.sub(" ", line) for line in got]
+    return [
+        one if line not in known and one in known else line
+        for line, one in zip(got, in_one, strict=True)
+    ]
 
 
 def _normal(line: str) -> str:
-    """Blanks between events are one; those within values and messages count."""
-    line = without_reason(line)
-    shown = _events_in(line)
-    return line.strip() if shown is None else shown.text
+    """Blanks in heads, behind them and between events are one; those within values and messages
+    count."""
+    line = without_reason(line).strip()
+    if shown := _events_in(line):
+        return shown.text
+    head = _HEAD.match(line)
+    return f"{' '.join(head[1].split())} {line[head.end() :]}" if head else line
 
 
 def _events_in(line: str) -> ShownLine | None:

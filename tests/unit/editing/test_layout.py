@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockstep.editing import formatted
-from lockstep.editing.pieces import pieces
+from lockstep.editing.pieces import pieces, solid
 
 PARTITION = """define stream S (k string, v int);
 partition with (k of S)
@@ -25,7 +25,9 @@ PARTS = [
     "-- one", "-- two  ", "/* short */", "/* long\n     comment\n*/",
     "\"\"\"text\n  text\"\"\"", "(", "]",
 ]  # fmt: skip
-GAPS = [" ", "\n", "  \n", "\n\n", " \n \n\n", "\t", "\r\n", "\r\n\r\n", " \r\n", ""]
+GAPS = [
+    " ", "\n", "  \n", "\n\n", " \n \n\n", "\t", "\r\n", "\r\n\r\n", " \r\n", "\r", "\r\r\n", "",
+]  # fmt: skip
 TEXTS = st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(GAPS)), max_size=12).map(
     lambda parts: "".join(part + gap for part, gap in parts)
 )
@@ -43,6 +45,22 @@ def test_twice_is_as_once(text: str) -> None:
     once = formatted(text)
     assert formatted(once) == once
     assert comments(once) == comments(text)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(["\r\r", *GAPS[:-1]])))
+    | st.just([(word, "\r") for word in PARTITION.split()])
+)
+def test_no_words_are_joined(parts: list[tuple[str, str]]) -> None:
+    """Also where a lone carriage return stands between them, in a text that ends its lines in both
+    ways."""
+    for end in ("\r\n\n", "\r"):
+        text = "".join(part + gap for part, gap in [("define", "\r"), *parts, (";", end)])
+        once = formatted(text)
+        before, after = ([one.value for one in solid(pieces(each))] for each in (text, once))
+        assert [one.split() for one in after] == [one.split() for one in before]
+    mixed = "define\rstream S (a int);\r\nfrom S select a insert into O;\n"
+    assert formatted(mixed) == "define stream S (a int);\nfrom S select a insert into O;\n"
 
 
 def test_the_lines_of_a_comment_move_together() -> None:

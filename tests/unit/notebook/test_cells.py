@@ -154,7 +154,13 @@ def test_many_rows_are_cut_and_dropped_events_are_told(run: Run, shell: Interact
     assert cell.text.count("\n  0 ms") == 1
 
 
-@pytest.mark.parametrize("head", ["{0},{1}", '"{0}","{1}"', "\ufeff{1},{0}", '\ufeff"{0}","{1}"'])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "{0},{1}", '"{0}","{1}"', "\ufeff{1},{0}", '\ufeff"{0}","{1}"', "\n{0},{1}",
+        '\n\n"{0}", {1} ', "\ufeff\n{0},_TIMESTAMP", "Celsius,_Timestamp",
+    ],
+)  # fmt: skip
 def test_a_file_says_its_times_however_its_head_is_written(
     run: Run, tmp_path: Path, head: str
 ) -> None:
@@ -164,6 +170,16 @@ def test_a_file_says_its_times_however_its_head_is_written(
     (tmp_path / "day.csv").write_text(f"{names}\n{values}\n")
     cell = run(f"%%siddhi --events day.csv\n{ONE}")
     assert "7000 ms  31.0" in cell.text, cell
+
+
+@pytest.mark.parametrize("before", ["", "celsius,_timestamp\n"])
+def test_a_value_that_is_too_long_is_told(run: Run, tmp_path: Path, before: str) -> None:
+    """In the first line of a file, too: there it was a traceback that named no file."""
+    (tmp_path / "day.csv").write_text(f'{before}"{"x" * 200_000}",7000\n')
+    cell = run(f"%%siddhi --events day.csv\n{ONE}")
+    assert isinstance(cell.error, CellError)
+    assert "events: CSV, line " in cell.printed
+    assert "Traceback" not in cell.text + cell.printed
 
 
 @pytest.mark.parametrize(

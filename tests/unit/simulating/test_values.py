@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lockstep.simulating import SimulationError, csv_rows, csv_table
@@ -30,6 +32,29 @@ def test_a_head_is_known_in_whatever_case_it_is_written() -> None:
     assert csv_rows("a,b\n", twins, max_rows=9) == [["a", "b"]]
     timed = csv_table("AT,Room,Door\n5,hall,front\n", doors, max_rows=9, time_column="at")
     assert timed == ([["hall", "front"]], [5])
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "rows"),
+    [
+        ("A\nb\n", "string", [["A"], ["b"]]),
+        (" A\nb\n", "string", [[" A"], ["b"]]),
+        ("\nA\n", "string", [["A"]]),
+        ("a\nb\n", "string", [["b"]]),
+        ("A\n1\n", "int", [[1]]),
+        ("A,n\nb,1\n", "string", [["b"]]),
+    ],
+)
+def test_one_value_in_another_case_is_an_event(written: str, kind: str, rows: Any) -> None:
+    """It was left out as if it were a head. It is one where its type cannot hold it, or where
+    another column stands beside it."""
+    assert csv_rows(written, [("a", kind)], max_rows=9) == rows
+
+
+def test_a_time_column_makes_the_first_line_a_head() -> None:
+    """Without one, nobody knows which column has the times."""
+    found = csv_table("AT\n5\n", [("at", "string")], max_rows=9, time_column="at")
+    assert found == ([["5"]], [5])
 
 
 @pytest.mark.parametrize(
