@@ -89,6 +89,11 @@ class InputLog(Protocol):
     ) -> Sequence[EncodedEntry]:
         """As `read`, without decoding: for columns, or to hand on as it is."""
 
+    async def at(self, position: Position) -> EncodedEntry | None:
+        """The record at the position that an append told. None: it is forgotten; one that was
+        trimmed a carrier may have still. Moves no reader; any number may be asked for at a time.
+        UnavailableError within the bus's own time."""
+
     async def bounds(self) -> tuple[Position, Position]:
         """(first kept position, last position); (last + 1, last) when nothing is kept."""
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from lockstep.bus import Appended, Coded, InputLog, RecordTooLargeError
 from lockstep.clock import Clock
-from lockstep.events import Position, UnavailableError
+from lockstep.events import Position
 from lockstep.events.codec import EventsHeader, Index, send_id_of, send_ids_in
 from lockstep.telemetry import NO_TRACES, Traces
 from lockstep_services.receiver.drafts import Draft
@@ -22,20 +22,16 @@ TOGETHER_MAX_EVENTS: Final = 4_096
 else of this process goes on, about 10 ms for 64 records of twenty rows."""
 
 
-LOOK_MS: Final = 2_000
-LOOK_BYTES: Final = 16_777_216
-"""For the one record whose id was there before."""
-
-
 @dataclass(slots=True)
 class SendIds:
     """By what the records of one send are known. The carrier remembers its ids for its window, the
     processors theirs for longer.
 
     `repeatable`: the sender may send them again under `key`. `stream`: to which the key belongs;
-    empty: to the log. Then the key may stand for a send to another stream, too (`is_taken`): this
-    one has ids of its own. Before that it has those without the stream, as of releases that knew no
-    others: what was sent to one of them is found when it comes again here, and the other way round.
+    empty: to the log. Of a stream, the key may stand for a send to another one, too, or nobody
+    knows any more for which (`is_taken`): this one has ids of its own. Before that it has those
+    without the stream, as of releases that knew no others: what was sent to one of them is found
+    when it comes again here, and the other way round.
     """
 
     key: str
@@ -146,20 +142,17 @@ class Appender:
 async def _is_of_another(
     log: InputLog, appended: Appended, owned: Owned, ids: SendIds, number: str
 ) -> bool:
-    """Whether the record that had the id before is of a send to another stream. One that the log
-    has forgotten is taken for our own. UnavailableError when it cannot be read."""
+    """Whether the record that had the id before is, or may be, of a send to another stream.
+    UnavailableError when it cannot be read."""
     if not ids.stream or ids.is_taken:
         return False
-    position = appended.position
-    if position < (await log.bounds())[0]:
-        return False
-    found = await log.read_encoded(
-        position - 1, max_records=1, max_bytes=LOOK_BYTES, wait_ms=LOOK_MS
-    )
-    if not found:
-        raise UnavailableError("what was sent under this key before cannot be read now")
-    header = found[0].header
-    if found[0].position != position or not isinstance(header, EventsHeader):
+    found = await log.at(appended.position)
+    if found is None:
+        # The log has forgotten it. To take it for our own might lose this send; if it was, those
+        # who fold the log know this one by its `send_id`.
+        return True
+    header = found.header
+    if not isinstance(header, EventsHeader):
         return False
     is_own = ids.send_id(number) in send_ids_in(header)
     return not is_own and header.stream != owned[1][0][0].runs[0].stream

@@ -241,3 +241,19 @@ async def test_who_waits_for_records_can_be_called_off_as_they_come() -> None:
     waiting.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled()
+
+
+async def test_who_waits_further_on_does_not_wait_for_what_nobody_reads() -> None:
+    """A client that has brought enough goes on for a reader at the end of it, which asks for
+    nothing that is in front: another one may stay there."""
+    window = Window(("topic", 0), 0, 1_000)
+    raws = [Raw(offset, 0, b"", b"x" * 500) for offset in range(3)]
+    window.posted_bytes = sum(len(raw.value) + 512 for raw in raws)
+    window.bring(raws)
+    window.take(0, 1, 1)
+    assert window.ahead_bytes > 1_000
+    await window.more(3, 0.0)
+    assert window.ahead_bytes < 500
+    await window.more(1, 0.0)
+    assert window.ahead_bytes < 500
+    assert window.covers(3)

@@ -66,6 +66,14 @@ class KafkaInputLog:
         )
         return [EncodedEntry(raw.offset + 1, raw.value) for raw in raws]
 
+    async def at(self, position: Position) -> EncodedEntry | None:
+        # Not by the reader: it is one stretch for one who goes on, and these places are anywhere.
+        world, topic, offset = self._world, self.ledger.topic, position - 1
+        if offset < await world.broker.low(topic):
+            return None
+        raw = await world.spot.at(topic, offset)
+        return EncodedEntry(position, raw.value) if raw.offset == offset else None
+
     async def bounds(self) -> tuple[Position, Position]:
         return await self.ledger.bounds()
 

@@ -86,6 +86,9 @@ class Window:
         """Returns when something from there on has come, or then."""
         if self.trouble is not None or (self._records and self._records[-1].offset >= offset):
             return
+        # Who waits there needs nothing in front of it. Uncounted, the client would hold still as
+        # long as nobody has taken what it has brought, and this reader would wait for it in vain.
+        self._pass(offset)
         self._arrived.clear()
         self.reading += 1
         try:

@@ -53,6 +53,14 @@ class MemoryInputLog:
         self._link.send()
         return [EncodedEntry(stored.position, stored.payload) for stored in found]
 
+    async def at(self, position: Position) -> EncodedEntry | None:
+        self._link.send()
+        found = self._log.behind(position - 1, max_records=1, max_bytes=0)
+        self._link.send()
+        if not found or found[0].position != position:
+            return None
+        return EncodedEntry(position, found[0].payload)
+
     async def bounds(self) -> tuple[Position, Position]:
         self._link.send()
         entries = self._log.entries

@@ -10,7 +10,7 @@ from lockstep.bus.contract import Appended, Coded
 from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.nats.bells import Bells
-from lockstep.bus.nats.checksum import CHECKSUM, checksum
+from lockstep.bus.nats.checksum import CHECKSUM, Inspection, checksum
 from lockstep.bus.nats.errors import NOT_TOGETHER, ApiError
 from lockstep.bus.nats.jetstream import JetStream
 from lockstep.bus.nats.reader import LogReader
@@ -43,6 +43,7 @@ class NatsInputLog:
         self._randomness = randomness
         self._in_flight = in_flight
         self._reader = LogReader(jetstream, stream, randomness, bells)
+        self._inspection = Inspection(stream)  # of what is looked up beside the reader
         self._room = Room(jetstream, stream, subject)
         self._is_together = True  # until the server says that the stream does not allow it
         self._storing = Storing(jetstream, subject, stream, tells_gone=True)
@@ -125,6 +126,18 @@ class NatsInputLog:
             after, max_records=max_records, max_bytes=max_bytes, wait_ms=wait_ms
         )
         return [EncodedEntry(each.sequence, each.payload) for each in entries]
+
+    async def at(self, position: Position) -> EncodedEntry | None:
+        message = await self._jetstream.message(self._stream, {"seq": position})
+        if message is None:
+            _, last = await self.bounds()
+            if position <= last:
+                return None
+            # A new leader of a cluster has yet to learn what the one before has told of.
+            raise UnavailableError("the bus does not show a record yet", where=self._subject)
+        server = self._jetstream.connection.server
+        self._inspection.check(position, message.payload, message.headers, server)
+        return EncodedEntry(position, message.payload)
 
     async def bounds(self) -> tuple[Position, Position]:
         state = await self._jetstream.state(self._stream)

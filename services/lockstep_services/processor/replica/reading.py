@@ -232,6 +232,9 @@ class SharedInputLog:
         self._window.goes_on(after, found)
         return found
 
+    async def at(self, position: Position) -> EncodedEntry | None:
+        return await self._own.at(position)
+
     async def bounds(self) -> tuple[Position, Position]:
         return await self._own.bounds()
 
