@@ -15,8 +15,9 @@ from lockstep.events import Fault, LockstepError
 
 MAX_DIGITS: Final = 38
 """Of a decimal number."""
-_FIRST_US: Final = -62_135_596_800_000_000  # 0001-01-01
-_LAST_US: Final = 253_402_300_799_999_999  # 9999-12-31
+_DAYS: Final = (-719_162, 2_932_896)
+"""From 0001-01-01 to 9999-12-31, since 1970: there are no others in Python, which reads a table."""
+_DAY_US: Final = 86_400_000_000
 _AS_THEY_ARE: Final = frozenset(
     {
         pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
@@ -61,17 +62,38 @@ def _fitted(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
                 f"its column '{name}' of the type {kind} does not fit into {to}: {error}",
                 hint=_HINT,
             ) from error
-    if pa.types.is_timestamp(to):
-        _check_times(name, column)
+    if any(not _is_near(one) for one in column.chunks):
+        what = "a date" if pa.types.is_date(to) else "a time"
+        if pa.types.is_nested(to):
+            what = "a date or time"
+        raise NoRowsError(
+            f"its column '{name}' has {what} outside of the years 1 to 9999", hint=_HINT
+        )
     return column
 
 
-def _check_times(name: str, column: pa.ChunkedArray) -> None:
-    found = pc.min_max(column.cast(pa.int64())).as_py()
-    if found["min"] is not None and not _FIRST_US <= found["min"] <= found["max"] <= _LAST_US:
-        raise NoRowsError(
-            f"its column '{name}' has a time outside of the years 1 to 9999", hint=_HINT
-        )
+def _is_near(values: Any) -> bool:
+    """Whether all dates and times in them, how deep ever, are of the years that there are."""
+    kind = values.type
+    if pa.types.is_date(kind):
+        return _is_within(values.cast(pa.date32()).cast(pa.int32()), *_DAYS)
+    if pa.types.is_timestamp(kind):
+        first, last = _DAYS
+        return _is_within(values.cast(pa.int64()), first * _DAY_US, (last + 1) * _DAY_US - 1)
+    if pa.types.is_dictionary(kind):
+        is_time = pa.types.is_temporal(kind.value_type) or pa.types.is_nested(kind.value_type)
+        return not is_time or _is_near(values.dictionary_decode())
+    if pa.types.is_struct(kind):
+        return all(_is_near(one) for one in values.flatten())
+    if pa.types.is_map(kind):
+        # Its own lists of keys and values are those of all rows, of a part of a table, too.
+        values = values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+    return not pa.types.is_nested(kind) or _is_near(values.flatten())
+
+
+def _is_within(numbers: Any, first: int, last: int) -> bool:
+    found = pc.min_max(numbers).as_py()
+    return found["min"] is None or first <= found["min"] <= found["max"] <= last
 
 
 def _place(kind: pa.DataType) -> pa.DataType | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from lockstep.bus import Topics
@@ -38,6 +39,49 @@ ANY_APP: Final = "define stream S (a int); from S select a insert into T;"
 def level_of(plan: AppPlan, put: Mapping[str, str]) -> Level:
     """How much an app's metrics tell: as was `put` for it, else as its text has it."""
     return Level(put.get(plan.name) or statistics_of(plan.checked.annotations) or Level.BASIC)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One that has not begun when it is asked for."""
+
+    task: asyncio.Task[None]
+    waiting: int = 0
+
+
+class _Readings:
+    """One after the other. Who asks while one is running waits for the next, which all share who
+    ask until it begins. They share its error, too: one by one, each would find out anew that the
+    store is away. A reading that nobody waits for any more is given up."""
+
+    def __init__(self, read: Callable[[], Awaitable[None]]) -> None:
+        self._read = read
+        self._running: asyncio.Task[None] | None = None
+        self._next: _Reading | None = None
+
+    async def next(self) -> None:
+        """One that begins from now on."""
+        if self._next is None:
+            self._next = _Reading(asyncio.create_task(self._read_after(self._running)))
+        mine = self._next
+        mine.waiting += 1
+        try:
+            await asyncio.shield(mine.task)
+        finally:
+            mine.waiting -= 1
+            if not mine.waiting and mine.task.cancel():
+                if self._next is mine:
+                    self._next = None
+                await asyncio.wait([mine.task])  # who stops it may close the store next
+
+    async def _read_after(self, earlier: asyncio.Task[None] | None) -> None:
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        self._running, self._next = asyncio.current_task(), None
+        try:
+            await self._read()
+        finally:
+            self._running = None
 
 
 class Catalogue:
@@ -76,9 +120,7 @@ class Catalogue:
         self._has_parser = False
         self._nudged = asyncio.Event()
         self._changed = asyncio.Event()
-        self._reading = asyncio.Lock()
-        self._begun = 0  # how often the store was begun to be read,
-        self._read = 0  # and the last of these times that ended
+        self._readings = _Readings(self._refresh)
         self.changes = 0
 
     @classmethod
@@ -142,16 +184,9 @@ class Catalogue:
         """Reads the store now; UnavailableError when it is away (the view stays).
 
         One at a time: of two side by side, the one that began first could end last, and put back
-        what it had seen before the other. Who had to wait takes what was begun meanwhile.
+        what it had seen before the other.
         """
-        asked = self._begun
-        async with self._reading:
-            if self._read > asked:  # begun after we asked: it has seen what we ask for
-                return
-            self._begun += 1
-            number = self._begun
-            await self._refresh()
-            self._read = number
+        await self._readings.next()
 
     async def _refresh(self) -> None:
         """The first time it also makes the parser, half a second that a first deployment would

@@ -59,8 +59,15 @@ def decoded(raw: bytes, kind: Any = Any) -> Any:
 async def read_body(
     request: web.Request, kind: Any, *, max_bytes: int | None = None, pace: Pace = PACE
 ) -> Any:
-    """The request's JSON as `kind`; Problem 400 naming the field, 413 beyond `max_bytes`, 408 when
-    it comes too slowly. No more than that is ever in memory, whatever the request announces."""
+    """The request's JSON as `kind`; Problem 400 naming the field, else as `raw_body`."""
+    return decoded(await raw_body(request, max_bytes=max_bytes, pace=pace), kind)
+
+
+async def raw_body(
+    request: web.Request, *, max_bytes: int | None = None, pace: Pace = PACE
+) -> bytes:
+    """What the request brings, once; Problem 413 beyond `max_bytes`, 408 when it comes too slowly.
+    No more than that is ever in memory, whatever the request announces."""
     limit = request.client_max_size if max_bytes is None else max_bytes
     if (request.content_length or 0) > limit:
         raise _too_large(limit)  # before it is read
@@ -72,7 +79,7 @@ async def read_body(
             break
     if len(raw) > limit:
         raise _too_large(limit)
-    return decoded(bytes(raw), kind)
+    return bytes(raw)
 
 
 async def parts_of(request: web.Request, pace: Pace) -> AsyncIterator[bytes]:

@@ -7,9 +7,11 @@ work also trace_id and span_id.
 from __future__ import annotations
 
 import atexit
+import errno
 import io
 import logging
 import os
+import select
 import stat
 import sys
 import threading
@@ -117,15 +119,19 @@ class _Target:
         """See TextIO. A whole line, and at once: what waits in a buffer fails later."""
         try:
             stream = self._now()
-            may_stand_still = stream is not None and _may_stand_still(stream)
+            mode = None if stream is None else _mode_of(stream)
+            line = _bytes_of(stream, text) if stream is not None and mode is not None else None
         except (OSError, ValueError):  # it is closed
-            stream = None
+            stream, mode, line = None, None, None
         if stream is None:
             self._is_lost()
-        elif not may_stand_still:
+        elif mode is None or line is None:
             self._written(stream, text)
-        elif not self._pipe.write(stream, text):
-            self._is_lost()
+        else:
+            # A terminal says that there is room for a part. What was lost is told behind a line.
+            at_once = not (self._lost or (stat.S_ISCHR(mode) and stream.isatty()))
+            if not self._pipe.write(stream, line, at_once=at_once):
+                self._is_lost()
         return len(text)
 
     def flush(self) -> None:
@@ -139,8 +145,8 @@ class _Target:
         except (OSError, ValueError):  # it is closed
             return False
 
-    def _written(self, stream: TextIO, text: str) -> None:
-        if not _is_written(stream, text):
+    def _written(self, stream: TextIO, said: str | bytes) -> None:
+        if not _is_written(stream, said):
             self._is_lost()
         elif (lost := self._lost) and _is_written(stream, self.tell(lost)):
             self._lost -= lost
@@ -154,15 +160,17 @@ class _Target:
 
 
 class _Pipe:
-    """Writes to what may stand still, in a thread of its own: a pipe whose reader lives and does
-    not read takes 64 KiB, and then whoever writes to it waits for ever.
+    """Writes to what may stand still: a pipe whose reader lives and does not read takes 64 KiB, and
+    then whoever writes to it waits for ever.
 
-    Who writes a line waits for it, as long as lines go through: so they are in their order among
+    A line that the system takes at once is written by whoever says it: to wait for another thread
+    costs milliseconds where threads are busy. All others are written in a thread of its own. Who
+    writes such a line waits for it, as long as lines go through: so they are in their order among
     what others write there, and none is lost by a process that ends at once. Once a line has taken
     WAIT_S, nobody waits until all have gone through.
     """
 
-    def __init__(self, write: Callable[[TextIO, str], None]) -> None:
+    def __init__(self, write: Callable[[TextIO, bytes], None]) -> None:
         self._write = write
         self._begin()
 
@@ -171,24 +179,28 @@ class _Pipe:
         waited."""
         self._process = os.getpid()
         self._changed = threading.Condition()
-        self._lines: deque[tuple[TextIO, str]] = deque()
+        self._lines: deque[tuple[TextIO, bytes]] = deque()
         self._size = 0
         self._taken = self._done = 0
         self._stands_still = False
         self._thread: threading.Thread | None = None
 
-    def write(self, stream: TextIO, text: str) -> bool:
-        """Whether it was taken; not where too much waits."""
+    def write(self, stream: TextIO, line: bytes, *, at_once: bool) -> bool:
+        """Whether it was taken; not where too much waits. `at_once`: who says it may write it."""
         if os.getpid() != self._process:
             self._begin()
         with self._changed:
-            if self._size + len(text) > MAX_WAITING_CHARACTERS and self._lines:
+            if self._size + len(line) > MAX_WAITING_CHARACTERS and self._lines:
                 return False
+            if at_once and not self._lines:
+                line = line[_taken_at_once(stream, line) :]
+                if not line:
+                    return True
             if not self._has_thread():
-                self._write(stream, text)
+                self._write(stream, line)
                 return True
-            self._lines.append((stream, text))
-            self._size += len(text)
+            self._lines.append((stream, line))
+            self._size += len(line)
             self._taken += 1
             mine = self._taken
             self._changed.notify_all()
@@ -213,11 +225,11 @@ class _Pipe:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._lines)
-                stream, text = self._lines[0]
-            self._write(stream, text)
+                stream, line = self._lines[0]
+            self._write(stream, line)
             with self._changed:
                 self._lines.popleft()
-                self._size -= len(text)
+                self._size -= len(line)
                 self._done += 1
                 self._stands_still = self._stands_still and bool(self._lines)
                 self._changed.notify_all()
@@ -229,26 +241,58 @@ class _Pipe:
                 self._changed.wait_for(lambda: not self._lines, END_S)
 
 
-def _may_stand_still(stream: TextIO) -> bool:
-    """Pipes, sockets and terminals do; files, and what is none of the system's, never do."""
+def _mode_of(stream: TextIO) -> int | None:
+    """Of a pipe, a socket or a terminal, which may stand still; None for files, and for what is
+    none of the system's, which never do."""
     if not isinstance(stream, io.TextIOWrapper):
-        return False
+        return None
     try:
-        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+        mode = os.fstat(stream.fileno()).st_mode
     except io.UnsupportedOperation:
-        return False
+        return None
+    return None if stat.S_ISREG(mode) else mode
 
 
-def _is_written(stream: TextIO, text: str) -> bool:
+def _bytes_of(stream: TextIO, text: str) -> bytes:
+    return text.encode(stream.encoding or "utf-8", stream.errors or "replace")
+
+
+def _taken_at_once(stream: TextIO, line: bytes) -> int:
+    """How many bytes of it were written without standing still."""
+    # A pipe takes so many whole or not at all.
+    if sys.platform != "linux" or len(line) > select.PIPE_BUF:
+        return 0
     try:
-        if _may_stand_still(stream):
+        number = stream.fileno()
+        try:
+            return os.pwritev(number, [line], -1, os.RWF_NOWAIT)
+        except OSError as error:
+            # So Linux before 6.4. There somebody else who writes to the same pipe may take the room
+            # between the question and the line, and this process stands still with it.
+            if error.errno == errno.EOPNOTSUPP and _has_room(number):
+                return os.write(number, line)
+    except (OSError, ValueError):  # the thread finds out why, and counts the line
+        pass
+    return 0
+
+
+def _has_room(number: int) -> bool:
+    """For a line that is short enough."""
+    asked = select.poll()
+    asked.register(number, select.POLLOUT)
+    return asked.poll(0) == [(number, select.POLLOUT)]
+
+
+def _is_written(stream: TextIO, said: str | bytes) -> bool:
+    try:
+        if isinstance(said, bytes) or _mode_of(stream) is not None:
             # Not by way of the stream: the end of a process needs its lock, which who stands still
             # would hold.
-            left = memoryview(text.encode(stream.encoding or "utf-8", stream.errors or "replace"))
+            left = memoryview(said if isinstance(said, bytes) else _bytes_of(stream, said))
             while left:
                 left = left[os.write(stream.fileno(), left) :]
         else:
-            stream.write(text)
+            stream.write(said)
             stream.flush()
     except (OSError, ValueError):  # no room, nobody who reads; or it is closed
         return False

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from lockstep.control import HeartbeatWatch
 from lockstep.frame import LeaseKeeper, Problem
+from lockstep.frame.bodies import raw_body
 from lockstep.tls import TlsFiles, calling
 
 FORWARDED: Final = "X-Lockstep-Forwarded"
@@ -67,7 +68,7 @@ class Forwarder:
         headers = {name: request.headers[name] for name in KEPT_HEADERS if name in request.headers}
         headers[FORWARDED] = "1"
         url = leader + str(request.rel_url)
-        body = await request.read()
+        body = await raw_body(request)
         try:
             async with self._session.request(
                 request.method, url, data=body, headers=headers

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from lockstep.control import HeartbeatWatch
 from lockstep.frame import Problem
+from lockstep.frame.bodies import raw_body
 from lockstep.frame.callers import may
 from lockstep.rights import Permission
 from lockstep.siddhiql import SiddhiQLError
@@ -146,7 +147,7 @@ def _refuse_redeployment(request: web.Request) -> None:
 
 async def _text(request: web.Request) -> str:
     try:
-        return (await request.read()).decode()
+        return (await raw_body(request)).decode()
     except UnicodeDecodeError as error:
         raise Problem(HTTPStatus.BAD_REQUEST, "the app text is not UTF-8") from error
 

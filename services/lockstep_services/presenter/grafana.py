@@ -16,7 +16,7 @@ from aiohttp import web
 
 from lockstep.control import Catalogue
 from lockstep.events import StreamSchema
-from lockstep.frame.bodies import read_body
+from lockstep.frame.bodies import decoded, raw_body
 from lockstep.frame.callers import may, require
 from lockstep.rights import Permission
 from lockstep.settings import PresenterSettings
@@ -291,10 +291,9 @@ class Grafana:
         return Place(models, source, at)
 
     async def _read(self, request: web.Request, kind: type[T]) -> T:
-        """A body; some releases send none. Problem 400, 413."""
-        if not await request.read():
-            return kind()
-        found: T = await read_body(request, kind, max_bytes=self._max_body_bytes)
+        """A body; some releases send none. Problem 400, 408, 413."""
+        raw = await raw_body(request, max_bytes=self._max_body_bytes)
+        found: T = decoded(raw, kind) if raw else kind()
         return found
 
 

@@ -226,3 +226,67 @@ async def test_a_reading_that_fails_leaves_it_to_the_next_one() -> None:
     poll.cancel()
     goes_on.set()
     assert all(await asyncio.gather(*found))
+
+
+class AwayStore(BusyStore):
+    """One that a reading does not reach, once it goes on."""
+
+    async def list(self) -> tuple[Deployment, ...]:
+        """Counted; UnavailableError."""
+        listed = await super().list()
+        if self.waits is not None:
+            await self.waits.wait()
+        if self.is_away:
+            raise UnavailableError("away")
+        return listed
+
+
+async def test_who_waits_while_the_store_is_away_shares_one_failure() -> None:
+    """Twenty that would each find out by themselves would take twenty times as long."""
+    store = AwayStore()
+    catalogue, _ = watched(store)
+    goes_on = store.waits = asyncio.Event()
+    store.is_away = True
+    first = asyncio.create_task(catalogue.refresh())
+    await asyncio.sleep(0.01)
+    assert store.reads == 1
+    others = [asyncio.create_task(catalogue.refresh()) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    goes_on.set()
+    failures = await asyncio.gather(first, *others, return_exceptions=True)
+    assert [str(one) for one in failures] == ["away"] * 3
+    assert store.reads == 2
+    store.is_away = False
+    await catalogue.refresh()
+    assert store.reads == 3
+
+
+async def test_a_reading_goes_on_when_who_began_it_is_gone() -> None:
+    """As long as somebody waits for it; then it is given up, and the next one begins."""
+    store = AwayStore()
+    catalogue, _ = watched(store)
+    await catalogue.refresh()
+    goes_on = store.waits = asyncio.Event()
+    began, shares = (asyncio.create_task(catalogue.refresh()) for _ in range(2))
+    await asyncio.sleep(0.01)
+    began.cancel()
+    await asyncio.sleep(0.01)
+    assert (began.cancelled(), store.reads) == (True, 2)
+    later, last = (asyncio.create_task(catalogue.refresh()) for _ in range(2))
+    await asyncio.sleep(0.01)
+    later.cancel()
+    shares.cancel()
+    await asyncio.sleep(0.01)
+    assert (later.cancelled(), last.done(), store.reads) == (True, False, 3)
+    goes_on.set()
+    await last
+    queued = store.waits = asyncio.Event()
+    running = asyncio.create_task(catalogue.refresh())
+    await asyncio.sleep(0.01)
+    waits = asyncio.create_task(catalogue.refresh())
+    await asyncio.sleep(0.01)
+    waits.cancel()
+    await asyncio.sleep(0.01)
+    queued.set()
+    await asyncio.gather(running, catalogue.refresh())
+    assert store.reads == 5

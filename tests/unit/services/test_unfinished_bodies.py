@@ -7,13 +7,17 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from lockstep.frame.bodies import Pace, read_body
+from lockstep.frame import bodies
+from lockstep.frame.bodies import Pace, parts_of, read_body
 from lockstep.frame.problems import Problem
+from lockstep.tls import TlsFiles
+from lockstep_services.coordinator.forward import Forwarder
 from tests.unit.services.suite import CLUSTER, Doors, bearer, running
 from tests.unit.services.test_bad_requests import captured_log
 
@@ -165,15 +169,81 @@ async def test_a_document_for_a_door_has_to_come_in_time() -> None:
             told.append(problem)
         return web.json_response({})
 
+    async with (
+        serving(take) as url,
+        begun(url, "/", "Content-Length: 12", body=b'{"n":') as (reader, _),
+    ):
+        await answered(reader)
+    assert [one.status for one in told] == [408]
+
+
+@contextlib.asynccontextmanager
+async def serving(handler: Any) -> AsyncIterator[str]:
+    """One handler, without a service around it."""
     application = web.Application()
-    application.router.add_post("/", take)
+    application.router.add_post("/", handler)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        async with begun(url, "/", "Content-Length: 12", body=b'{"n":') as (reader, _):
-            await answered(reader)
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+
+
+@pytest.fixture
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a minute is long for a test."""
+
+    def parts(request: web.Request, _pace: Pace) -> AsyncIterator[bytes]:
+        return parts_of(request, Pace(200, 1_000))
+
+    monkeypatch.setattr(bodies, "parts_of", parts)
+
+
+@pytest.mark.usefixtures("_quick")
+@pytest.mark.parametrize(
+    ("service", "path"), [("coordinator", "/siddhi-apps"), ("presenter", "/grafana/search")]
+)
+async def test_what_other_products_send_has_to_come_in_time(service: str, path: str) -> None:
+    """A text, and a question that may be none at all."""
+    async with running(service) as (doors, _):
+        length = "Content-Length: 12"
+        async with begun(doors.url, path, length, body=b"{") as (reader, _):
+            status, told = await answered(reader)
+        assert (status, "after 1 bytes nothing came" in told["detail"]) == (408, True)
+        async with begun(doors.url, path, "Content-Length: 0") as (reader, writer):
+            head = (await reader.readline()).decode()
+            writer.write_eof()
+        assert int(head.split()[1]) != 408
+
+
+@pytest.mark.usefixtures("_quick")
+async def test_what_is_passed_on_to_the_leader_has_to_come_in_time() -> None:
+    """One that comes whole is passed on, and so is one of nothing."""
+    told: list[Problem] = []
+
+    async def lead(request: web.Request) -> web.Response:
+        return web.json_response((await request.read()).decode())
+
+    async with serving(lead) as leader:
+        keeper: Any = SimpleNamespace(held=False)
+        beats = [SimpleNamespace(leading=True, url=leader)]
+        watch: Any = SimpleNamespace(alive=lambda _service: beats)
+        forwarder = Forwarder(keeper, watch, TlsFiles())
+        handle = forwarder.by_leader(lead)
+
+        async def follow(request: web.Request) -> web.Response:
+            try:
+                return await handle(request)
+            except Problem as problem:
+                told.append(problem)
+                return web.json_response("given up")
+
+        async with serving(follow) as url:
+            for body, size, answer in ((b"abc", 3, "abc"), (b"", 0, ""), (b"ab", 3, "given up")):
+                length = f"Content-Length: {size}"
+                async with begun(url, "/", length, body=body) as (reader, _):
+                    assert await answered(reader) == (200, answer)
+            await forwarder.close()
     assert [one.status for one in told] == [408]

@@ -8,8 +8,11 @@ import io
 import json
 import logging
 import os
+import select
+import socket
 import subprocess
 import sys
+import threading
 import time
 from asyncio import sslproto
 from collections.abc import Iterator
@@ -275,6 +278,61 @@ def test_a_pipe_whose_reader_does_not_read_holds_up_nobody() -> None:
     assert (told["lines"], lines[-1]["message"]) == (len(lost), "as ever")
     os.close(reader)
     pipe.close()
+
+
+def _writers() -> int:
+    """Threads that write lines."""
+    return sum(one.name == "log lines" for one in threading.enumerate())
+
+
+@contextlib.contextmanager
+def _busy(threads: int) -> Iterator[None]:
+    """So many do nothing but Python."""
+    ends = threading.Event()
+
+    def turn() -> None:
+        while not ends.is_set():
+            pass
+
+    turning = [threading.Thread(target=turn) for _ in range(threads)]
+    for one in turning:
+        one.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        for one in turning:
+            one.join()
+
+
+def _old_system(*_given: object) -> int:
+    """Linux before 6.4, of pipes."""
+    raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+
+@pytest.mark.usefixtures("stream")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread writes all lines")
+@pytest.mark.parametrize("kind", ["pipe", "pipe of an old system", "socket"])
+def test_a_line_that_is_taken_at_once_waits_for_no_thread(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where others are busy, each switch to one and back costs milliseconds."""
+    if kind == "pipe of an old system":
+        monkeypatch.setattr(os, "pwritev", _old_system)
+    ends = [one.detach() for one in socket.socketpair()] if kind == "socket" else os.pipe()
+    reader, writer = ends
+    with io.TextIOWrapper(io.FileIO(writer, "w"), write_through=True) as pipe:
+        configure_logging(service="x", clock=VirtualClock(5), stream=pipe)
+        before = _writers()
+        with _busy(2):
+            for number in range(50):
+                get_logger().error("said", number=number)
+        assert _writers() == before
+        get_logger().error("y" * select.PIPE_BUF)
+        assert _writers() == before + 1, "longer than what goes through at once"
+    with io.FileIO(reader) as held:
+        said = [json.loads(line) for line in held.readall().splitlines()]
+    assert [line.get("number") for line in said] == [*range(50), None]
 
 
 _CHILD = """

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from lockstep.batch.child import rows_of
-from lockstep.batch.fitting import NoRowsError
+from lockstep.batch.fitting import NoRowsError, fitted
 from lockstep.batch.header import Language, header_of
 from lockstep.batch.model import Run, State
 from lockstep.batch.results import Results
@@ -23,6 +23,7 @@ from tests.unit.services.publisher.scripts import MINUTE, TEXT, TO_STREAM, Publi
 
 DAY = 1_440 * MINUTE
 DAILY = TO_STREAM.replace("0 * * * * ?", "0 0 0 * * ?")
+FAR_DATE = pa.array([10_000_000], pa.date32())
 ONE_DAY = DAILY.replace("# retries", "# keep: 1 day\n# retries")
 
 
@@ -124,9 +125,43 @@ async def test_a_table_that_cannot_be_read_is_told(
     assert await states(world) == [(State.SUCCEEDED, None)]
 
 
+@pytest.mark.parametrize("deep", [False, True])
+async def test_rows_that_nobody_can_read_again_end_their_run(
+    world: World, monkeypatch: pytest.MonkeyPatch, deep: bool
+) -> None:
+    """Kept by a release that took them: it would be tried for ever, and nobody would be told."""
+    monkeypatch.setattr("lockstep.batch.results.fitted", lambda rows: rows)
+    await world.deploy(DAILY)
+    one = Publisher(world, "one")
+    far = pa.array([[2**62]], pa.list_(pa.timestamp("us"))) if deep else FAR_DATE
+    one.bench.gives = [pa.table({"n": far})]
+    await due(world, DAY)
+    await one.attempts.make("s", DAY)
+    ((state, error),) = await states(world)
+    assert (state, world.door.taken) == (State.FAILED, {})
+    assert "cannot be sent" in str(error)
+
+
+def test_only_the_rows_of_a_part_are_looked_at() -> None:
+    """Of a table that a script cuts out of a larger one; nor what lies below a null."""
+    far = [[("a", 10_000_000)], None, [("b", 1)], []]
+    column = pa.array(far, pa.map_(pa.string(), pa.date32()))
+    near = pa.table({"m": column}).slice(1)
+    assert fitted(near).column("m").to_pylist() == [None, [("b", dt.date(1970, 1, 2))], []]
+    with pytest.raises(NoRowsError, match="column 'm' has a date or time outside"):
+        fitted(pa.table({"m": column}))
+    dates = pa.array([10_000_000, 1], pa.date32())
+    hidden = pa.StructArray.from_arrays([dates], ["d"], mask=pa.array([True, False]))
+    assert len(fitted(pa.table({"s": hidden}))) == 2
+
+
 # --- types -----------------------------------------------------------------------------------
 
 ZONED = dt.datetime(2026, 3, 1, 9, 59, 0, 123_000, tzinfo=dt.UTC)
+EDGES = [
+    dt.datetime(1, 1, 1, tzinfo=dt.UTC),
+    dt.datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=dt.UTC),
+]
 TIME = ZONED.replace(tzinfo=None)
 
 
@@ -163,6 +198,17 @@ KEPT: dict[str, tuple[Any, list[Any]]] = {
         [{"at": TIME, "n": 200}],
     ),
     "a map": (pa.array([[("x", 1)]], pa.map_(pa.string(), pa.uint64())), [[("x", 1)]]),
+    "dates": (
+        pa.array([dt.date(1, 1, 1), None, dt.date(9999, 12, 31)]),
+        [dt.date(1, 1, 1), None, dt.date(9999, 12, 31)],
+    ),
+    "the first and the last time": (
+        pa.array(EDGES, pa.timestamp("us", "UTC")), EDGES,
+    ),
+    "dates in lists": (
+        pa.array([[dt.date(2026, 1, 2), None], None], pa.list_(pa.date32())),
+        [[dt.date(2026, 1, 2), None], None],
+    ),
     "categories": (pa.array(["a", "b", "a"]).dictionary_encode(), ["a", "b", "a"]),
 }  # fmt: skip
 REFUSED: dict[str, Any] = {
@@ -173,6 +219,19 @@ REFUSED: dict[str, Any] = {
     "decimal256": pa.array([Decimal("1" * 50)], pa.decimal256(60, 2)),
     "a time far away": pa.array([2**62], pa.timestamp("us")),
     "a time beyond": pa.array([2**60], pa.timestamp("ms")),
+    "a date far away": FAR_DATE,
+    "a date before all years": pa.array([-719_163], pa.date32()),
+    "a date of the year 10000": pa.array([2_932_897 * 86_400_000], pa.date64()),
+    "a time far away in a list": pa.array([[2**62]], pa.list_(pa.timestamp("us"))),
+    "a date far away in a list of a large one": pa.array(
+        [[[10_000_000]]], pa.large_list(pa.list_(pa.date32()))
+    ),
+    "a time far away in a struct": pa.array(
+        [{"at": [-(2**62)]}], pa.struct([("at", pa.list_(pa.timestamp("us", "UTC"), 1))])
+    ),
+    "a date far away in a map": pa.array([[("x", 10_000_000)]], pa.map_(pa.string(), pa.date32())),
+    "a date far away as a key": pa.array([[(10_000_000, 1)]], pa.map_(pa.date32(), pa.int8())),
+    "a category of a time far away": pa.array([2**62], pa.timestamp("us")).dictionary_encode(),
     "a list": pa.array([[dt.time(1, 2)]]),
     "a map": pa.array([[("x", 2**64 - 1)]], pa.map_(pa.string(), pa.uint64())),
     "a struct of nothing": pa.array([{}], pa.struct([])),
