@@ -11,7 +11,6 @@ from lockstep.aggregators.contract import tell_growing
 from lockstep.functions.guarding import FAILURES, PASSING, Owner, result_of
 from lockstep.operators.contract import PlainState
 from lockstep.operators.limits import LimitError
-from lockstep.operators.state import decode
 from lockstep.siddhiql.catalogue import ExtensionKind
 
 STEPS_MIN: Final = 8
@@ -131,6 +130,9 @@ class Guarded:
         own = self._kind.again()
         if self._grows:
             tell_growing(own)
+        # When an event of an extension fails: short commands load no Arrow.
+        from lockstep.operators.state import decode
+
         own.restore(decode(self._kept))
         for name, values in self._steps:
             getattr(own, name)(*values)

@@ -15,7 +15,6 @@ from lockstep.events import AttributeType, LockstepError, describe
 from lockstep.functions.returned import returned
 from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.operators.limits import LimitError
-from lockstep.operators.state import encode
 from lockstep.plan import java
 from lockstep.siddhiql.catalogue import Argument, Extension, ExtensionKind, SignatureError
 from lockstep.siddhiql.catalogue.core import default_catalogue
@@ -90,6 +89,9 @@ class Owner:
     def state_of(self, made: Any) -> bytes:
         """What a snapshot would hold of it. EventError for what none can hold: an app with that
         would begin anew at every restart."""
+        # When there is an extension: short commands load no Arrow.
+        from lockstep.operators.state import encode
+
         try:
             return encode(self.kept(made.snapshot)())
         except (SnapshotError, UnicodeEncodeError, RecursionError) as error:

@@ -10,8 +10,6 @@ import reprlib
 from collections.abc import Callable, Sized
 from typing import Any, Final
 
-import numpy as np
-
 from lockstep.events import AttributeType, InvalidEventError
 from lockstep.events.characters import is_whole
 from lockstep.events.objects import encode_object
@@ -39,7 +37,8 @@ def returned(wanted: AttributeType, result: Any, what: str, refusal: Refusal) ->
     if type(result) is str and wanted is AttributeType.STRING:
         if len(result) <= CHECK_FROM and result.isascii():  # as most texts are
             return result
-    elif isinstance(result, np.generic):
+    elif type(result).__module__ == "numpy" and getattr(result, "ndim", None) == 0:
+        # Known without NumPy, which short commands do not load.
         result = result.item()
     if isinstance(result, Sized):
         check_size(len(result), what)
