@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lockstep.aggregators.contract import tell_growing
-from lockstep.functions.guarding import FAILURES, PASSING, Owner, result_of
+from lockstep.functions.guarding import FAILURES, PASSING, Owner, result_of, state_in
 from lockstep.operators.contract import PlainState
 from lockstep.operators.limits import LimitError
 from lockstep.siddhiql.catalogue import ExtensionKind
@@ -130,10 +130,7 @@ class Guarded:
         own = self._kind.again()
         if self._grows:
             tell_growing(own)
-        # When an event of an extension fails: short commands load no Arrow.
-        from lockstep.operators.state import decode
-
-        own.restore(decode(self._kept))
+        own.restore(state_in(self._kept))
         for name, values in self._steps:
             getattr(own, name)(*values)
         return own

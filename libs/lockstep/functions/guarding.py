@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, Final
 
 from lockstep.events import AttributeType, LockstepError, describe
@@ -89,11 +90,8 @@ class Owner:
     def state_of(self, made: Any) -> bytes:
         """What a snapshot would hold of it. EventError for what none can hold: an app with that
         would begin anew at every restart."""
-        # When there is an extension: short commands load no Arrow.
-        from lockstep.operators.state import encode
-
         try:
-            return encode(self.kept(made.snapshot)())
+            return bytes(_states().encode(self.kept(made.snapshot)()))
         except (SnapshotError, UnicodeEncodeError, RecursionError) as error:
             why = error.message if isinstance(error, SnapshotError) else describe(error)
             message = f"{self} has a state that cannot be kept: {why}"
@@ -254,3 +252,15 @@ def added_by(
 
 def _declared(kind: ExtensionKind, key: tuple[str, str]) -> Extension | None:
     return default_catalogue().find(kind, key[0] or None, key[1])
+
+
+def state_in(kept: bytes) -> Any:
+    """What `Owner.state_of` has written."""
+    return _states().decode(kept)
+
+
+def _states() -> ModuleType:
+    """How states are written, once there is an extension: short commands load no Arrow."""
+    from lockstep.operators import state
+
+    return state
