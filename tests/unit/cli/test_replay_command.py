@@ -193,6 +193,18 @@ def test_what_is_no_matter_of_rows_ends_it(
     assert ("accepted 2 refused 0, 4 are left" in told) == bool(bodies)
 
 
+def test_whoever_may_not_send_hears_that_also_of_an_app_that_is_not_there(
+    lockstep: Lockstep, suite: type[Suite], numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The receiver answers, whatever the coordinator knows."""
+    gone = problem_response(HTTPStatus.NOT_FOUND, "no app named 'N' is deployed")
+    monkeypatch.setattr(suite, "do_GET", lambda door: door._say(gone))
+    suite.bodies_left = 0
+    said = _replay(lockstep, suite, numbers)
+    assert "you may not send" in said.stderr
+    assert said.exit_code != 0
+
+
 def test_one_odd_value_refuses_its_row_alone(
     lockstep: Lockstep, suite: type[Suite], tmp_path: Path
 ) -> None:

@@ -107,6 +107,8 @@ async def _columns(client: Client, app: str, stream: str) -> Columns:
         text: str = (await client.request("GET", url))["text"]
         streams = columns_of(text)
     except RefusedError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return ()  # the receiver says so, or first that one may not send
         if error.status != HTTPStatus.FORBIDDEN:
             raise
         why = "you may not see the app"
