@@ -10,7 +10,6 @@ import pytest
 from lockstep.aggregations.meaning.ranges import (
     RangeReader,
     granularity_named,
-    pattern_span,
     span,
     time_ms,
 )
@@ -38,7 +37,7 @@ JUNE_2020 = 1_590_969_600_000
 )
 def test_wildcards_from_the_right_open_a_span(text: str, start: int, length: int) -> None:
     """The span begins with what is given and is as long as its last part."""
-    assert pattern_span(text) == (start, start + length)
+    assert span(text, None, is_pattern=True) == (start, start + length)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_wildcards_from_the_right_open_a_span(text: str, start: int, length: int
 def test_other_texts_are_refused(text: str) -> None:
     """A hole in the middle, a month 13, half a time."""
     with pytest.raises(EventError):
-        pattern_span(text)
+        span(text, None, is_pattern=True)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_other_texts_are_refused(text: str) -> None:
 def test_what_no_calendar_has_is_refused(text: str) -> None:
     """A span that ends after the year 9999, a year 0, and zones of a day or more."""
     with pytest.raises(EventError):
-        pattern_span(text)
+        span(text, None, is_pattern=True)
 
 
 def test_moments() -> None:

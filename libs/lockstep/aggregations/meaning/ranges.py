@@ -34,11 +34,6 @@ def time_ms(text: str) -> int:
     return _named(spans.time_ms, text)
 
 
-def pattern_span(text: str) -> tuple[int, int]:
-    """The span of a wildcard text: `2020-06-** **:**:**` is that June. Raises EventError."""
-    return _named(spans.pattern_span, text)
-
-
 def span(start: Any, end: Any, *, is_pattern: bool) -> tuple[int, int]:
     """[start, end) in ms of `within start, end` or `within pattern`. Raises EventError."""
     return _named(spans.span, start, end, is_pattern=is_pattern)
