@@ -35,7 +35,7 @@ def what_is_asked(question: CheckedOnDemand, units: Sequence[Part]) -> States | 
     query = question.query
     whole = {f"table/{each.table}" for each in below(query) if isinstance(each, ast.InTable)}
     wanted = set(whole)
-    if question.kind is not None and question.kind in _KEPT:
+    if question.kind in _KEPT:
         wanted.add(f"{question.kind.value}/{query.source}")
     holders = {item: unit for unit in units for item in _items_of(unit)}
     states = States({})

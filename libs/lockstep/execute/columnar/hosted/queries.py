@@ -30,7 +30,7 @@ from lockstep.execute.columnar.sharing import models_of
 from lockstep.execute.columnar.slices import Slice
 from lockstep.execute.observe import Observe
 from lockstep.operators import state
-from lockstep.operators.contract import StreamEvent
+from lockstep.operators.contract import Stateful, StreamEvent
 from lockstep.plan import AppPlan
 from lockstep.plan.paths import owner_of
 from lockstep.plan.ranks import owners_of, ranks_of
@@ -98,7 +98,8 @@ class HostedQueries:
     """Runs its members on a reference engine of their own.
 
     `reads` and `writes` are streams and, of what is written, tables whose changes are outputs.
-    `definitions`: the paths of the tables, named windows and aggregations among the members.
+    `definitions`: the operators of the tables, named windows and aggregations among the members, by
+    the path of each. They are there from the beginning, so a question looks at no instances.
     `shows_timers`: timers may make rows come out.
     """
 
@@ -130,7 +131,12 @@ class HostedQueries:
         models = (model for node in part.nodes for model in models_of(node))
         tables = (f"table/{name}" for name in members.tables)
         self._owners = frozenset((*owners_of(part), *tables, *models))
-        self.definitions = frozenset(members.definitions())
+        self.definitions: dict[str, dict[str, Stateful]] = {
+            path: {} for path in members.definitions()
+        }
+        for path, operator in self._engine.operators.items():
+            if owner_of(path) in self.definitions:
+                self.definitions[owner_of(path)][path] = operator
         read = [name for name in self._engine.receivers if name not in members.windows]
         self.reads = (*read, *self._written)
         self.shows_timers = any(map(keeps_time, part.nodes)) or bool(
@@ -244,9 +250,8 @@ class HostedQueries:
 
     def store_of(self, owner: str, states: States) -> None:
         """The same of one table, named window or aggregation alone, without timers."""
-        for path, operator in self._engine.operators.items():
-            if owner_of(path) == owner:
-                states.operators[path] = operator.snapshot()
+        for path, operator in self.definitions[owner].items():
+            states.operators[path] = operator.snapshot()
 
     def load(self, states: States) -> None:
         engine = self._engine
