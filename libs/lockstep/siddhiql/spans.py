@@ -32,7 +32,7 @@ def _parts(text: str) -> tuple[list[int], datetime]:
             break
         given.append(int(field))
     if any(field != "**" for field in fields[len(given) : 6]):
-        raise SpanError(f"{text!r} leaves something open in the middle", hint=_HINT)
+        raise SpanError(f"{text!r} is no time: it leaves something open in the middle", hint=_HINT)
     filled = [*given, *(1, 1, 0, 0, 0)[len(given) - 1 :]]
     try:
         zone = UTC
@@ -79,7 +79,7 @@ def pattern_span(text: str) -> tuple[int, int]:
     return _ms(moment), _ms(end)
 
 
-def moment_ms(value: Any) -> int:
+def _moment_ms(value: Any) -> int:
     """A bound of `within start, end` as ms since 1970. Raises SpanError."""
     if isinstance(value, str):
         return time_ms(value)
@@ -94,7 +94,7 @@ def span(start: Any, end: Any, *, is_pattern: bool) -> tuple[int, int]:
         if not isinstance(start, str):
             raise SpanError(f"{start!r} is no pattern for within", hint=_HINT)
         return pattern_span(start)
-    start_ms, end_ms = moment_ms(start), moment_ms(end)
+    start_ms, end_ms = _moment_ms(start), _moment_ms(end)
     if start_ms >= end_ms:
         raise SpanError(f"within starts at {start_ms} and ends at {end_ms}, which is not later")
     return start_ms, end_ms

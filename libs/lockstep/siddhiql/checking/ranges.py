@@ -9,7 +9,7 @@ from lockstep.events import AttributeType
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checking.expressions import normalise
 from lockstep.siddhiql.scope import Scope
-from lockstep.siddhiql.spans import SpanError, moment_ms, span
+from lockstep.siddhiql.spans import SpanError, pattern_span, span, time_ms
 from lockstep.siddhiql.typing import infer, positioned
 
 _LONG, _STRING = AttributeType.LONG, AttributeType.STRING
@@ -28,12 +28,7 @@ PER_NAMES: dict[str, ast.Granularity] = {
 }
 """Granularity by what may stand behind `per`."""
 
-_ZONE = r"(?:\s[+-]\d{2}:\d{2})?"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_FIELD = r"(\d{2}|\*\*)"
-_TIME = re.compile(rf"\d{{4}}-\d{{2}}-\d{{2}}\s\d{{2}}:\d{{2}}:\d{{2}}{_ZONE}")
-_PATTERN = re.compile(rf"(\d{{4}})-{_FIELD}-{_FIELD}\s{_FIELD}:{_FIELD}:{_FIELD}{_ZONE}")
-_WILDCARD = "**"
 
 
 def check_range(range_: ast.Range, scope: Scope) -> ast.Range:
@@ -46,7 +41,7 @@ def check_range(range_: ast.Range, scope: Scope) -> ast.Range:
     for bound in (start, end):
         if bound is not None:
             _check_bound(bound, scope, is_pattern=end is None)
-    _check_calendar(start, end)
+    _check_order(start, end)
     _check_per(per, scope)
     return replace(range_, start=start, end=end, per=per)
 
@@ -64,7 +59,7 @@ def check_span(range_: ast.Range, scope: Scope) -> ast.Range:
         if not isinstance(bound, ast.Constant):
             raise positioned(bound.at, "'within' of a stream takes constants", _HINT)
         _check_bound(bound, scope, is_pattern=end is None)
-    _check_calendar(start, end)
+    _check_order(start, end)
     return replace(range_, start=start, end=end)
 
 
@@ -85,39 +80,23 @@ def _check_bound(bound: ast.Expression, scope: Scope, *, is_pattern: bool) -> No
         what = "a pattern as a string" if is_pattern else "a long or a string"
         raise positioned(bound.at, f"'within' takes {what}, not {type_.value}", _HINT)
     if isinstance(bound, ast.Constant) and type_ is _STRING:
-        text = str(bound.value).strip()
-        if not (_is_pattern(text) if is_pattern else _TIME.fullmatch(text)):
-            raise positioned(bound.at, f"{text!r} is no time for 'within'", _HINT)
-
-
-def _check_calendar(start: ast.Expression, end: ast.Expression | None) -> None:
-    """Constants are what a calendar has, and the span that they name does not end before it
-    begins."""
-    constants = [each for each in (start, end) if isinstance(each, ast.Constant)]
-    for bound in constants if end is not None else ():
+        read = pattern_span if is_pattern else time_ms
         try:
-            moment_ms(bound.value)
+            read(str(bound.value))
         except SpanError as error:
             raise positioned(bound.at, str(error), error.hint or _HINT) from error
-    if len(constants) < (1 if end is None else 2):
-        return
-    first, last = constants[0], constants[-1]
-    try:
-        span(first.value, last.value, is_pattern=end is None)
-    except SpanError as error:
-        raise positioned(last.at, str(error), error.hint or _HINT) from error
+
+
+def _check_order(start: ast.Expression, end: ast.Expression | None) -> None:
+    """A span of two constants does not end before it begins."""
+    if isinstance(start, ast.Constant) and isinstance(end, ast.Constant):
+        try:
+            span(start.value, end.value, is_pattern=False)
+        except SpanError as error:
+            raise positioned(end.at, str(error), error.hint or _HINT) from error
 
 
 _HINT = "write within '2020-06-** **:**:**' or within '2020-06-01 00:00:00', '2020-07-01 00:00:00'"
-
-
-def _is_pattern(text: str) -> bool:
-    """Wildcards stand from some field to the end."""
-    found = _PATTERN.fullmatch(text)
-    if found is None:
-        return False
-    wild = [field == _WILDCARD for field in found.groups()]
-    return wild == sorted(wild)
 
 
 def _check_per(per: ast.Expression, scope: Scope) -> None:
