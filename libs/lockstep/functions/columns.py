@@ -50,28 +50,21 @@ def mapped(
 ) -> Column:
     """The function's values; `fixed` are the arguments that are constants."""
     varying = [i for i, each in enumerate(fixed) if each is None]
-    known: dict[int, Column] = {}
     try:
         if not varying:
             return _repeated(function(*(each.value for each in fixed if each)), type_, len(frame))
-        if len(varying) == 1:
-            column = arguments[varying[0]](frame)
-            if column.type in _REPEATED:
-                return _by_value(function, column, varying[0], fixed, type_)
-            # Once alone: calls stand in calls, and twice at each would be 2^depth times in all.
-            known[varying[0]] = column
-        given = [
-            (known[i] if i in known else argument(frame)) if each is None else None
-            for i, (each, argument) in enumerate(zip(fixed, arguments, strict=True))
-        ]
+        # Each once: calls stand in calls, and twice at each would be 2^depth times in all.
+        given = {i: arguments[i](frame) for i in varying}
+        if len(varying) == 1 and given[varying[0]].type in _REPEATED:
+            return _by_value(function, given[varying[0]], varying[0], fixed, type_)
         columns = [
-            [each.value] * len(frame) if each is not None else column.to_pylist()  # type: ignore[union-attr]
-            for each, column in zip(fixed, given, strict=True)
+            given[i].to_pylist() if each is None else [each.value] * len(frame)
+            for i, each in enumerate(fixed)
         ]
         values = list(map(function, *columns))
     except PROCESSING_ERRORS as error:
         raise Unfit(f"a function failed: {error}") from error
-    if any(column is not None and column.type is AttributeType.OBJECT for column in given):
+    if any(column.type is AttributeType.OBJECT for column in given.values()):
         _check_kinds(type_, values)
     return from_values(type_, values)
 

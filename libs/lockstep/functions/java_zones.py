@@ -13,7 +13,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from lockstep.operators.errors import EventError
-from lockstep.siddhiql.zone_names import HINT, region
+from lockstep.siddhiql.zone_names import region
 
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _SHORT_ZONES = {
@@ -49,6 +49,7 @@ _FIXED = {
 }
 _UTC_NAMES = ("Z", "UTC", "GMT", "UT")
 
+_HINT: Final = "write 'UTC', 'Europe/Berlin' or '+05:30'"
 _NAMES_BY_MINUTES: Final = {
     -660: "NUST NUT SDT SST",
     -600: "CKHST CKT HAST HDT HST TAHST TAHT",
@@ -120,7 +121,7 @@ def zone(name: str) -> tzinfo:
         return timezone(_offset(offset))
     found = region(_SHORT_ZONES.get(name, name))
     if found is None:
-        raise EventError(f"there is no time zone {name!r}", hint=HINT)
+        raise EventError(f"there is no time zone {name!r}", hint=_HINT)
     return found
 
 

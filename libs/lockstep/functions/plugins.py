@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from lockstep.events import describe
-from lockstep.functions.guarding import Owner, full_name, guarded_call, guarded_in_place
+from lockstep.functions.guarding import Owner, full_name
 from lockstep.operators.errors import EventError
 from lockstep.siddhiql.catalogue.installed import InstalledError, modules
 
@@ -32,8 +32,7 @@ last one makes the same once more."""
 @dataclass(frozen=True, slots=True)
 class Promised:
     """What factories of a kind have to make: the methods that it needs, and a hint for people.
-    `guard`: None for functions and for links of a chain, such as windows, which are told apart by
-    their methods."""
+    `guard`: None where nothing of it is guarded."""
 
     methods: Collection[str]
     hint: str
@@ -107,7 +106,6 @@ def guarded(
     EventError that names the extension: known when an app is checked, not at the first event. What
     goes wrong in what it makes is one, too, of the event that brought it."""
     owner = Owner(key, module)
-    guard = promised.guard or _guard_of(promised)
 
     def make(*given: Any) -> Any:
         try:
@@ -121,15 +119,11 @@ def guarded(
         if missing:
             message = f"{owner} is of type {type(made).__name__}, which lacks {', '.join(missing)}"
             raise EventError(message, hint=promised.hint)
-        return made if guard is None else guard(made, owner, given, partial(factory, *given))
+        if promised.guard is None:
+            return made
+        return promised.guard(made, owner, given, partial(factory, *given))
 
     return make
-
-
-def _guard_of(promised: Promised) -> Guard | None:
-    if "__call__" in promised.methods:
-        return guarded_call
-    return guarded_in_place if "process" in promised.methods else None
 
 
 def _clash(module: ModuleType, key: tuple[str, str], name: str) -> InstalledError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lockstep.functions.guarding import guarded_call
 from lockstep.functions.plugins import Folders, Promised
 from lockstep.operators.contract import Context
 from lockstep.siddhiql.catalogue import Argument
@@ -21,6 +22,7 @@ FUNCTIONS: Mapping[tuple[str, str], FunctionFactory] = Folders(
     Promised(
         ("__call__",),
         "its factory takes (arguments, context) and gives what is called for each event",
+        guarded_call,
     ),
 )
 """Ours, and those of installed extensions."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-HINT: Final = "write 'UTC', 'Europe/Berlin' or '+05:30'"
 REGION_HINT: Final = "write 'Europe/Berlin' or 'UTC'"
 
 _OF_A_MACHINE: Final = frozenset({"localtime", "posixrules", "factory"})

@@ -8,6 +8,7 @@ from pkgutil import resolve_name
 from typing import Any, Final, TypeVar
 
 from lockstep.events import AttributeType, StreamSchema
+from lockstep.functions.guarding import guarded_in_place
 from lockstep.functions.plugins import Promised, guarded
 from lockstep.operators.contract import Context, Window
 from lockstep.operators.errors import EventError
@@ -25,6 +26,7 @@ _OWN: Final = "lockstep.windows."
 _PROMISED: Final = Promised(
     ("process", "snapshot", "restore"),
     "it takes a WindowCall, and has what a WindowBase has",
+    guarded_in_place,
 )
 
 

@@ -38,7 +38,7 @@ def stored_for(question: CheckedOnDemand, unit: AggregationUnit, states: States)
         level = unit.levels[granularity]
         slots = _slots(level, start_ms, end_ms, _group(question, unit))
         found = [(granularity.value, level.store(unit.incoming.space.keys, slots), [])]
-    states.operators[f"aggregation/{unit.aggregation}/buckets"] = found
+    states.operators[unit.path] = found
 
 
 def _constant(expression: ast.Expression) -> Callable[[Any], Any]:

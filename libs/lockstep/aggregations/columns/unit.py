@@ -254,23 +254,23 @@ class AggregationUnit:
     # --- state -----------------------------------------------------------------------------------
 
     @property
-    def _path(self) -> str:
+    def path(self) -> str:
         return f"aggregation/{self.aggregation}/buckets"
 
     def store(self, states: States) -> None:
         keys = self.incoming.space.keys
-        states.operators[self._path] = [
+        states.operators[self.path] = [
             (granularity.value, level.store(keys), []) for granularity, level in self.levels.items()
         ]
         due_ms = self.wall_due_ms()
         if due_ms is not None:
-            states.timers.append(Timer(due_ms, self._path, wall=True))
+            states.timers.append(Timer(due_ms, self.path, wall=True))
 
     def load(self, states: States) -> None:
-        for name, saved, *_ in states.operators[self._path]:
+        for name, saved, *_ in states.operators[self.path]:
             self.levels[Granularity(name)].load(saved, self.incoming.space.id_of)
         for timer in states.timers:
-            if timer.path == self._path and self._periods is not None:
+            if timer.path == self.path and self._periods is not None:
                 self._periods.next_ms = timer.due_ms
 
     def text_columns(self) -> list[Any]:

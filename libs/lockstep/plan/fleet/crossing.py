@@ -44,9 +44,7 @@ class Crossing:
         for draft in self._drafts:
             short = {name for name, need in draft.feeds.items() if need.key and not need.is_all}
             for name in (writers - keyed - self._main) & draft.nodes:
-                if short & {
-                    root for one in self._graph.reads(name) for root in self._graph.roots(one)
-                }:
+                if short & self._graph.origins[name]:
                     raise Keep((name,), f"'{stream}' is given out, with events that have no key")
 
     def check_channels(self) -> None:

@@ -27,10 +27,12 @@ class Graph:
         self._known_roots: dict[str, frozenset[str]] = {}
         self._writers = _turned({name: node.written for name, node in self.nodes.items()})
         self._readers = _turned({name: self.reads(name) for name in self.nodes})
-        led = {
-            name: {x for one in self.reads(name) for x in self.roots(one)} for name in self.nodes
+        self.origins: dict[str, frozenset[str]] = {
+            name: frozenset(root for one in self.reads(name) for root in self.roots(one))
+            for name in self.nodes
         }
-        self._ahead = {one: frozenset(nodes) for one, nodes in _turned(led).items()}
+        """The streams whose events may at once reach a node, by its name."""
+        self._ahead = {one: frozenset(nodes) for one, nodes in _turned(self.origins).items()}
         self.traits: dict[str, Trait] = self._traits()
 
     def _traits(self) -> dict[str, Trait]:
@@ -142,11 +144,7 @@ class Graph:
                 yield (name,), roots
         for stream in sorted({written for name in nodes for written in self.writes(name)}):
             writers = [name for name in self.writers(stream) if name in nodes]
-            sides = [
-                frozenset(root for read in self.reads(name) for root in self.roots(read))
-                for name in writers
-            ]
-            for roots in _common(sides):
+            for roots in _common([self.origins[name] for name in writers]):
                 yield tuple(writers), roots
 
     def _subscribed(self, name: str) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ class Ends:
                 found.append((number, key))
             else:
                 heapq.heappush(self._heap, (end_ms, number, key, session))
-        return [key for _, key in sorted(found, key=lambda each: each[0])]
+        return [key for _, key in sorted(found)]
 
     def saved(self) -> PlainState:
         """All by key, in order of creation."""
