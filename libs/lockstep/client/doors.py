@@ -62,7 +62,8 @@ def _checked(url: str) -> str:
     try:
         parts = urlsplit(url)
         is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
+        is_right = is_right and "\\" not in url and bool((parts.hostname or "").encode("idna"))
+    except ValueError:  # as no host can be named so
         is_right = False
     if not is_right:
         raise LimitError(f"{url!r} is no receiver's address: write http://host:port")

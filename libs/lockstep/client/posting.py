@@ -42,10 +42,6 @@ class Poster:
             async with self._session.post(address, data=batch.body, headers=headers) as response:
                 payload = await response.read()
                 status, said = response.status, response.headers
-        except aiohttp.InvalidURL as error:
-            raise NotAcceptedError(
-                "this is no address", where=url, hint="http://host:port", status=0
-            ) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnavailableError(why_unreached(error), where=url) from error
         except ValueError as error:

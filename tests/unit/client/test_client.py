@@ -456,8 +456,10 @@ async def test_what_needs_much_room_has_its_turn(doors: list[Receiver]) -> None:
 
 
 @pytest.mark.parametrize(
-    "urls", ["http://a:1", ["a:1"], ["htp://a:1"], ["nats://a:4222"], ["http://a:99999"], ["/x"]]
-)
+    "urls",
+    ["http://a:1", ["a:1"], ["htp://a:1"], ["nats://a:4222"], ["http://a:99999"], ["/x"],
+     ["http://a..b"], ["http://a\\b:1"]],
+)  # fmt: skip
 def test_an_address_that_can_never_work_is_refused_at_once(urls: Any) -> None:
     """Not after all retries."""
     with pytest.raises(LimitError, match="http://"):
