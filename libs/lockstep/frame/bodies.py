@@ -71,14 +71,11 @@ async def raw_body(
     limit = request.client_max_size if max_bytes is None else max_bytes
     if (request.content_length or 0) > limit:
         raise _too_large(limit)  # before it is read
-    # At its end there is nothing, or what somebody has read before.
-    raw = bytearray(await request.read() if request.content.at_eof() else b"")
+    raw = bytearray()
     async for part in parts_of(request, pace):
         raw += part
         if len(raw) > limit:
-            break
-    if len(raw) > limit:
-        raise _too_large(limit)
+            raise _too_large(limit)
     return bytes(raw)
 
 

@@ -29,7 +29,7 @@ Logger = structlog.typing.FilteringBoundLogger
 
 WAIT_S: Final = 0.1
 """For so long a line may hold up who writes it, where nobody takes it."""
-MAX_WAITING_CHARACTERS: Final = 1_048_576
+MAX_WAITING_BYTES: Final = 1_048_576
 """Of lines that nobody takes; more are lost."""
 END_S: Final = 2.0
 """For so long the end of a process waits for them."""
@@ -190,7 +190,7 @@ class _Pipe:
         if os.getpid() != self._process:
             self._begin()
         with self._changed:
-            if self._size + len(line) > MAX_WAITING_CHARACTERS and self._lines:
+            if self._size + len(line) > MAX_WAITING_BYTES and self._lines:
                 return False
             if at_once and not self._lines:
                 line = line[_taken_at_once(stream, line) :]

@@ -41,15 +41,15 @@ class SendIds:
 
     def dedup_id(self, number: str) -> str:
         """The carrier's, of a record by its number in the send."""
-        return self._of_stream(number) if self.is_taken else f"{self.key}#{number}"
+        return self._name(number, self.stream if self.is_taken else "")
 
     def send_id(self, number: str) -> bytes:
         """The processors'; none of what nobody repeats."""
-        return send_id_of(self._of_stream(number)) if self.repeatable else b""
+        return send_id_of(self._name(number, self.stream)) if self.repeatable else b""
 
-    def _of_stream(self, number: str) -> str:
-        """Keys of requests hold no line ends, so this is nobody else's."""
-        return f"{self.stream}\n{self.key}#{number}" if self.stream else f"{self.key}#{number}"
+    def _name(self, number: str, stream: str) -> str:
+        """Keys of requests hold no line ends, so one with a stream is nobody else's."""
+        return f"{stream}\n{self.key}#{number}" if stream else f"{self.key}#{number}"
 
 
 class Appender:
@@ -114,7 +114,7 @@ class Appender:
             if halves is None:
                 raise
         else:
-            if appended.duplicate and await _is_of_another(log, appended, owned, ids, number):
+            if appended.duplicate and await _is_of_another(log, appended, ids, number):
                 ids.is_taken = True
                 appended = await self._whole(log, owned[0], ids, number, trace)
             self._stands(owned[1], appended)
@@ -139,9 +139,7 @@ class Appender:
         return draft.encoded(self._clock_ms, send_id, trace, self.index)
 
 
-async def _is_of_another(
-    log: InputLog, appended: Appended, owned: Owned, ids: SendIds, number: str
-) -> bool:
+async def _is_of_another(log: InputLog, appended: Appended, ids: SendIds, number: str) -> bool:
     """Whether the record that had the id before is, or may be, of a send to another stream.
     UnavailableError when it cannot be read."""
     if not ids.stream or ids.is_taken:
@@ -155,7 +153,7 @@ async def _is_of_another(
     if not isinstance(header, EventsHeader):
         return False
     is_own = ids.send_id(number) in send_ids_in(header)
-    return not is_own and header.stream != owned[1][0][0].runs[0].stream
+    return not is_own and header.stream != ids.stream
 
 
 def _shares(drafts: Iterable[Owned]) -> Iterator[Sequence[Owned]]:

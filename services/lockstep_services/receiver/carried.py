@@ -10,7 +10,7 @@ from lockstep.bus import Mail
 from lockstep.events import Fault, LockstepError, UnavailableError, describe
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
-from lockstep.siddhiql.catalogue.installed import lacks_maker, modules
+from lockstep.siddhiql.catalogue.installed import modules, unmade
 from lockstep.siddhiql.checking.connectors import find_type
 from lockstep.sources import Place, Received, Source, SourceMaker
 
@@ -37,13 +37,9 @@ def carrier_of(kind: str) -> SourceMaker | None:
         return found
     makers = (getattr(module, "SOURCES", {}).get(declared.name) for module in modules())
     made = next((maker for maker in makers if maker is not None), None)
-    lacking = lacks_maker(declared) if made is None else None
-    if lacking is not None:
-        raise SourceSetupError(
-            f"the extension module {lacking} declares the source '{declared.name}', and has"
-            " nothing that makes it",
-            hint=f"it needs an entry '{declared.name}' in SOURCES",
-        )
+    wrong = unmade(declared) if made is None else None
+    if wrong is not None:
+        raise SourceSetupError(wrong[0], hint=wrong[1])
     return made
 
 

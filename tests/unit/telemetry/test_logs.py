@@ -23,7 +23,7 @@ import structlog
 
 from lockstep.clock import VirtualClock
 from lockstep.telemetry import LogTail, configure_logging, get_logger
-from lockstep.telemetry.logs import MAX_WAITING_CHARACTERS, WAIT_S
+from lockstep.telemetry.logs import MAX_WAITING_BYTES, WAIT_S
 
 
 class Full(io.StringIO):
@@ -262,7 +262,7 @@ def test_a_pipe_whose_reader_does_not_read_holds_up_nobody() -> None:
     took_s = time.monotonic() - began_s
     assert took_s < 20 * WAIT_S, "only the first one waits for a while"
     waiting = count - len(lost)
-    assert 0 < waiting <= MAX_WAITING_CHARACTERS // len(long) + 1
+    assert 0 < waiting <= MAX_WAITING_BYTES // len(long) + 1
     held = bytearray()
 
     def read(lines: int) -> None:

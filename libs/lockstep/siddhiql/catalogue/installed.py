@@ -81,7 +81,21 @@ def check_made(extensions: Sequence[Extension], module: str) -> None:
             )
 
 
-def lacks_maker(extension: Extension) -> str | None:
+def unmade(extension: Extension) -> tuple[str, str] | None:
+    """What is wrong with a source or sink that an installed module declares and nothing makes, and
+    what to do."""
+    module = _lacks_maker(extension)
+    if module is None:
+        return None
+    kind, name = extension.kind, extension.name
+    message = (
+        f"the extension module {module} declares the {kind.value} {name!r}, and has nothing that"
+        " makes it"
+    )
+    return message, f"it needs an entry {name!r} in {MAKERS[kind]}"
+
+
+def _lacks_maker(extension: Extension) -> str | None:
     """The name of the module that declares a source or sink and has nothing that makes it; None
     where something does, or where no installed module declares it."""
     found = modules()

@@ -20,7 +20,7 @@ from lockstep.siddhiql.catalogue import (
 )
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension, Inert
 from lockstep.siddhiql.catalogue.core import default_catalogue
-from lockstep.siddhiql.catalogue.installed import MAKERS, asked, lacks_maker
+from lockstep.siddhiql.catalogue.installed import MAKERS, asked, unmade
 from lockstep.siddhiql.checking.retired import RETIRED
 from lockstep.siddhiql.parts import parts
 from lockstep.siddhiql.suggestions import did_you_mean
@@ -107,14 +107,9 @@ def _check_made(extension: Extension, annotation: ast.Annotation) -> None:
     kind = extension.kind
     if kind not in MAKERS or declared_connector(extension).carrier:
         return
-    module = lacks_maker(extension)
-    if module is not None:
-        raise positioned(
-            annotation.at,
-            f"the extension module {module} declares the {kind.value} {extension.name!r}, and has"
-            " nothing that makes it",
-            f"it needs an entry {extension.name!r} in {MAKERS[kind]}",
-        )
+    wrong = unmade(extension)
+    if wrong is not None:
+        raise positioned(annotation.at, *wrong)
 
 
 def check_keys(kind: ExtensionKind, annotation: ast.Annotation, schema: StreamSchema) -> None:

@@ -192,8 +192,6 @@ class Simulator:
             tell_error(error)
         finally:
             self._is_busy = False
-            if self._is_gone:
-                await self._end_run()
         self._show()
 
     async def _pause_or_resume(self) -> None:
@@ -212,9 +210,6 @@ class Simulator:
 
     async def _gone(self) -> None:
         self._is_gone = True
-        await self._end_run()
-
-    async def _end_run(self) -> None:
         if self._run is not None:
             await self._view.world.simulations.end(self._run)
 
