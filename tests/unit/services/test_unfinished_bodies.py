@@ -107,7 +107,7 @@ async def test_many_who_announce_much_and_send_nothing_keep_out_nobody() -> None
 async def test_a_body_that_stops_coming_is_given_up() -> None:
     """408, to be sent again; what it held is free."""
     async with (
-        deployed(BODY_IDLE_MS="300") as doors,
+        deployed(BODY_IDLE_MS="300", BODY_MIN_BYTES_PER_S="1") as doors,
         begun(doors.url, STREAM, "Content-Length: 12", body=b'{"n":') as (reader, _),
     ):
         status, told = await answered(reader)
