@@ -174,7 +174,7 @@ WRONG = [
     ("from Trade", "within '2020-06-01', '2020-07-01'"),
     ("from Kept within '2026-03-01'", "remove it"),
     ("from Trade within n, 5L", "write within"),
-    ("from Trade within 'yesterday', 'today'", "write within"),
+    ("from Trade within 'yesterday', 'today'", "write yyyy-MM-dd"),
     (f"from Trade on symbol == Names.symbol in Names {MARCH}", "outside"),
     (f"from Told {MARCH} select symbol insert into Names", "remove it"),
     ("from Trade within '2026-03-01', '2026-03-02' per 'days'", "remove it"),
