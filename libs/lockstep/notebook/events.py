@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
+from lockstep.events.characters import is_whole
 from lockstep.notebook.errors import CellError
 from lockstep.simulating import Columns, SimulationError, csv_table
 from lockstep.simulating.values import csv_has_column, fitted, in_order, time_ms
@@ -64,7 +65,9 @@ def _file(path: Path, columns: Columns, time_column: str) -> Given:
             f"events: {path} cannot be read: {why}", hint="--events names a file or a variable"
         ) from None
     times = time_column or (TIMESTAMP if csv_has_column(written, TIMESTAMP) else "")
-    return Given(*csv_table(written, columns, max_rows=MAX_EVENTS, time_column=times))
+    rows, times_ms = csv_table(written, columns, max_rows=MAX_EVENTS, time_column=times)
+    held = [[_held(value, *one) for value, one in zip(row, columns, strict=True)] for row in rows]
+    return Given(held, times_ms)
 
 
 def _plain(table: pa.Table) -> list[dict[str, Any]]:
@@ -111,21 +114,17 @@ def _value(value: Any, name: str, kind: str) -> Any:
     """What is not a number is no value: that is how DataFrames say null."""
     if value is None or (isinstance(value, float) and value != value):
         return None
-    found = fitted(value, name, kind)
+    return _held(fitted(value, name, kind), name, kind)
+
+
+def _held(value: Any, name: str, kind: str) -> Any:
+    """The value, if an event can hold it."""
     bits = _BITS.get(kind, 0)
-    if bits and isinstance(found, int) and not -(1 << bits - 1) <= found < 1 << bits - 1:
-        raise CellError(f"events: {name}: {found} does not fit into an {kind}")
-    if isinstance(found, str) and not _is_text(found):
+    if bits and isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise CellError(f"events: {name}: {value} does not fit into an {kind}")
+    if isinstance(value, str) and not is_whole(value):
         raise CellError(f"events: {name}: half a character is no text")
-    return found
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return value
 
 
 def _time(value: Any, name: str) -> int:

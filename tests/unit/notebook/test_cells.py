@@ -216,3 +216,12 @@ def test_gaps_of_a_frame_are_null_in_what_is_sent() -> None:
     """JSON has no NaN; times are milliseconds."""
     frame = pd.DataFrame({"v": [1.0, None], "at": pd.to_datetime(["1970-01-01 00:00:01", None])})
     assert json.loads(_encoded(frame)) == [{"v": 1.0, "at": 1000}, {"v": None, "at": None}]
+
+
+def test_a_number_of_a_file_that_no_event_can_hold_is_told(run: Run, tmp_path: Path) -> None:
+    """As one of a variable."""
+    (tmp_path / "day.csv").write_text("n\n1099511627776\n")
+    app = "define stream Reading (n int);\nfrom Reading select n insert into Out;"
+    cell = run(f"%%siddhi --events day.csv --into found\n{app}")
+    assert "does not fit into an int" in cell.text + cell.printed
+    assert "Traceback" not in cell.text + cell.printed
