@@ -14,7 +14,6 @@ import re
 import resource
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -28,7 +27,7 @@ from lockstep.archive.place import Place
 from lockstep.archive.questions import Answer, Question
 from lockstep.archive.reading import lives_of
 from lockstep.archive.shapes import Clash, Layout, Shape, kind_of, layout_of
-from lockstep.archive.tables import Table, holds, made_ms, one_line
+from lockstep.archive.tables import Table, as_shape, one_line
 from lockstep.archive.view_names import Claim, by_name, named_in, told
 from lockstep.events import Fault, LockstepError
 from lockstep.events.typed import from_json
@@ -37,8 +36,6 @@ MAX_FILE_BYTES: Final = 1_048_576
 _AS_WRITTEN: Final = "set datafusion.sql_parser.enable_ident_normalization = false"
 """Streams and attributes are named as in the app, in capitals too."""
 
-SIDES: Final = {naming.INPUT: "in", naming.OUTPUT: "out"}
-_CAME: Final = {naming.INPUT: "what came in as", naming.OUTPUT: "what was published as"}
 _MISSING: Final = re.compile(r"table '(.+?)' not found|No field named (.+?)\.(?:\s|$)")
 _LAST: Final = re.compile(r'(?:"((?:[^"]|"")+)"|([^".]+))$')
 _WHOLE: Final = ("int32", "int64")
@@ -134,13 +131,13 @@ def _claims(place: Place, app: str) -> list[Claim[list[Table]]]:
     """Views as `lockstep archive query` names them, of one app."""
     found: list[Claim[list[Table]]] = []
     plain: dict[str, Claim[list[Table]]] = {}
-    for side, suffix in SIDES.items():
+    for side, suffix in naming.SIDES.items():
         mine: dict[str, list[Table]] = {}
         for logs in lives_of(place, app):
             for name, table in SideArchive(place, logs, side).tables():
                 mine.setdefault(name.stream, []).append(table)
         for stream, tables in mine.items():
-            source = f"{_CAME[side]} '{stream}'"
+            source = f"{naming.CAME[side]} '{stream}'"
             plain[stream] = Claim(stream, tables, source)
             found.append(Claim(f"{stream}__{suffix}", tables, source))
     return [*found, *plain.values()]
@@ -162,8 +159,7 @@ def _union(
             one.name: str(one.type) for one in pa.schema(opened.schema().to_arrow())
             if one.name != naming.DAY
         }  # fmt: skip
-        shape = table.path.rsplit("/", 1)[-1]
-        shapes.append(Shape(shape, columns, partial(made_ms, table), partial(holds, table)))
+        shapes.append(as_shape(table, columns))
     layout = layout_of(shapes, str)
     wider = _wider(shapes, layout)
     time = f"to_timestamp_millis({_quoted(naming.TIMESTAMP)}) as {_quoted('_time')}"

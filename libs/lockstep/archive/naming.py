@@ -31,6 +31,9 @@ OPERATION: Final = "_operation"
 
 INPUT: Final = "input"
 OUTPUT: Final = "output"
+SIDES: Final = {INPUT: "in", OUTPUT: "out"}
+"""How the names of views of each side end."""
+CAME: Final = {INPUT: "what came in as", OUTPUT: "what was published as"}
 RECORDS: Final = "records"
 TEXTS: Final = "texts"
 BATCH: Final = "_batch"

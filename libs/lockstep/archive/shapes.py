@@ -28,8 +28,6 @@ _KIND_OF: Final = {word: kind for kind, words in _KINDS.items() for word in word
 _SAID: Final = {
     "int32": "int", "int64": "long", "bigint": "long", "boolean": "bool", "binary": "object",
 }  # fmt: skip
-_LETTERS: Final = 32
-"""Of so many attributes the name of a table says the type."""
 _ONLY_NULLS: Final = "n"
 
 
@@ -51,8 +49,8 @@ class Shape:
             return False
         codes, dash, _ = self.name.partition("-")
         attributes = [one for one in self.columns if one not in OWN_COLUMNS]
-        at = attributes.index(column) if column in attributes else _LETTERS
-        if dash and at < min(len(codes), _LETTERS):
+        at = attributes.index(column) if column in attributes else len(codes)
+        if dash and at < len(codes):
             return codes[at] == _ONLY_NULLS
         return not self.holds(column)
 
@@ -93,12 +91,10 @@ def layout_of(shapes: Sequence[Shape], fold: Fold) -> Layout:
     """Of the tables of a view."""
     names: list[dict[str, str]] = [{} for _ in shapes]
     clashes: list[Clash] = []
-    taken = {fold(column) for shape in shapes for column in shape.columns}
-    for column in _columns(shapes, fold):
-        standing = [
-            (at, own) for at, shape in enumerate(shapes) for own in shape.columns
-            if fold(own) == fold(column)
-        ]  # fmt: skip
+    everywhere = _standing(shapes, fold)
+    taken = set(everywhere)
+    for standing in everywhere.values():
+        column = standing[0][1]
         kinds = _kinds(shapes, standing)
         if len(kinds) > 1:
             full = [(at, own) for at, own in standing if not shapes[at].is_void(own)]
@@ -113,12 +109,13 @@ def layout_of(shapes: Sequence[Shape], fold: Fold) -> Layout:
     return Layout(names, clashes)
 
 
-def _columns(shapes: Sequence[Shape], fold: Fold) -> list[str]:
-    found: dict[str, str] = {}
-    for shape in shapes:
-        for column in shape.columns:
-            found.setdefault(fold(column), column)
-    return list(found.values())
+def _standing(shapes: Sequence[Shape], fold: Fold) -> dict[str, list[tuple[int, str]]]:
+    """Where each column stands, by its folded name: in which shapes, and as they call it."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for at, shape in enumerate(shapes):
+        for own in shape.columns:
+            found.setdefault(fold(own), []).append((at, own))
+    return found
 
 
 def _kinds(

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -33,6 +34,7 @@ from pyarrow import fs
 
 from lockstep.archive.naming import DAY, EVENT_COLUMNS
 from lockstep.archive.place import Place
+from lockstep.archive.shapes import Shape
 from lockstep.events import Fault, FencedError, LockstepError, UnavailableError
 
 if TYPE_CHECKING:  # loads pandas: 40 MB, which most processes never need
@@ -370,14 +372,20 @@ def rows_where(there: Table, where: Any) -> pa.Table:
         return dataset.to_table(filter=where)
 
 
-def made_ms(there: Table) -> int:
+def as_shape(there: Table, columns: Mapping[str, str]) -> Shape:
+    """For `layout_of`. `columns`: their types, as the engine calls them."""
+    name = there.path.rsplit("/", 1)[-1]
+    return Shape(name, columns, partial(_made_ms, there), partial(_holds, there))
+
+
+def _made_ms(there: Table) -> int:
     """When a table was made; 0 where there is none, or it does not say."""
     table = there.opened()
     with _told(there.address):
         return 0 if table is None else int(table.metadata().created_time or 0)
 
 
-def holds(there: Table, column: str) -> bool:
+def _holds(there: Table, column: str) -> bool:
     """Whether a column has any value but null."""
     return any(len(one) > one.column(0).null_count for one in there.scan(columns=[column]))
 

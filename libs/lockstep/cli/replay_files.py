@@ -65,7 +65,7 @@ class Rows(Protocol):
         """These, in that order."""
 
     def times(self, column: str, path: Path) -> pa.ChunkedArray:
-        """Epoch ms, null where a row has none; ReplayFileError."""
+        """Epoch ms, null where a row has none; asked before `taken`. ReplayFileError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,8 @@ class TableRows:
 
     def taken(self, order: pa.Array) -> Rows:
         """See Rows."""
-        return replace(self, table=self.table.take(order), looks=self.looks.take(order))
+        # Nobody asks for the times of what is in their order.
+        return replace(self, table=self.table.take(order), looks=self.looks.schema.empty_table())
 
     def times(self, column: str, path: Path) -> pa.ChunkedArray:
         """See Rows."""

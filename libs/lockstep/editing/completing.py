@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from lockstep.editing.known import Known, Name
-from lockstep.editing.pieces import Piece, cut, solid, statements
+from lockstep.editing.pieces import Piece, cut, is_open, solid, statements
 from lockstep.editing.signatures import CALLABLE, of_kind, overload_line, signature
 from lockstep.siddhiql.catalogue import Extension, ExtensionKind
 
@@ -41,7 +41,6 @@ _ANNOTATIONS: Final = (
 _SOURCES: Final = ("from", "join", "of", "every")
 _TABLES: Final = ("update", "delete")
 _CLOSED: Final = ("comment", "string", "script")
-_PAIRS: Final = (("/*", "*/"), ('"""', '"""'), ("'", "'"), ('"', '"'), ("{", "}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +80,7 @@ def _holds(one: Piece, offset: int) -> bool:
     """Whether what is written at the offset becomes a part of a comment, a string or a script."""
     if one.kind not in _CLOSED:
         return False
-    return one.start < offset < one.end or (offset == one.end and _is_open(one.value))
-
-
-def _is_open(value: str) -> bool:
-    """Whether such a piece goes on behind its end."""
-    if value.startswith("--"):
-        return True
-    begin, end = next((pair for pair in _PAIRS if value.startswith(pair[0])), ("", ""))
-    return len(value) < len(begin + end) or not value.endswith(end)
+    return one.start < offset < one.end or (offset == one.end and is_open(one))
 
 
 _Choice = tuple[str, str, str, str, str]

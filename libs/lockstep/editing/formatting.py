@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from lockstep.editing.pieces import Piece, pieces, solid, statements
+from lockstep.editing.pieces import Piece, is_open, pieces, solid, statements
 
 WIDTH: Final = 100
 STEP: Final = "    "
@@ -148,15 +148,8 @@ def _is_head(each: Piece, depth: int) -> bool:
     )
 
 
-def _takes_the_line(each: Piece) -> bool:
-    """Whether what stood behind it in its line would become a part of it."""
-    if each.kind == "string" and not each.value.startswith('"""'):
-        return len(each.value) == 1 or each.value[-1] != each.value[0]
-    return each.kind == "comment" and each.value.startswith("--")
-
-
 def _begins_line(each: Piece, before: Piece, depth: int, gap: str) -> bool:
-    if _takes_the_line(before):
+    if is_open(before):
         return True
     if each.kind == "comment":
         return "\n" in gap

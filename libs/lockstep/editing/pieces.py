@@ -18,6 +18,7 @@ _PIECE: Final = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+_PAIRS: Final = (("/*", "*/"), ('"""', '"""'), ("'", "'"), ('"', '"'), ("{", "}"))
 _SCRIPT_PART: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}]')
 
 
@@ -41,6 +42,15 @@ class Piece(NamedTuple):
     def says(self, *words: str) -> bool:
         """Whether it is one of these words, in any case."""
         return self.kind == "word" and self.value.lower() in words
+
+
+def is_open(each: Piece) -> bool:
+    """Whether what is written behind it becomes a part of it: of a comment up to the end of its
+    line, or of what nothing closes."""
+    if each.value.startswith("--"):
+        return True
+    begin, end = next((pair for pair in _PAIRS if each.value.startswith(pair[0])), ("", ""))
+    return len(each.value) < len(begin + end) or not each.value.endswith(end)
 
 
 def pieces(text: str) -> list[Piece]:

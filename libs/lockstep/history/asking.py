@@ -16,8 +16,8 @@ from lockstep.archive import naming
 from lockstep.archive.keeping import SideArchive
 from lockstep.archive.place import Place, place_of_settings
 from lockstep.archive.reading import apps_of, lives_of
-from lockstep.archive.shapes import Clash, Shape, layout_of
-from lockstep.archive.tables import Table, folders_below, holds, made_ms, rows_of_file
+from lockstep.archive.shapes import Clash, layout_of
+from lockstep.archive.tables import Table, as_shape, folders_below, rows_of_file
 from lockstep.archive.view_names import Claim, by_name, named_in, told
 from lockstep.events import LockstepError
 from lockstep.execute.spark.bulk import Work, parquet_frame, rows_frame, run_tasks, session_of
@@ -26,8 +26,6 @@ from lockstep.execute.spark.streamed import SMALL_PARTITIONS, Streamed, Told
 from lockstep.history.errors import HistoryError
 from lockstep.settings import Settings, load_settings
 
-BOTH: dict[str, str] = {naming.INPUT: "in", naming.OUTPUT: "out"}
-_CAME: Final = {naming.INPUT: "what came in as", naming.OUTPUT: "what was published as"}
 _NO_VIEW: Final = "TABLE_OR_VIEW_NOT_FOUND"
 _NO_COLUMN: Final = "UNRESOLVED_COLUMN"
 
@@ -153,9 +151,9 @@ class History:
             plain: dict[str, Claim[View]] = {}
             for side in (naming.INPUT, naming.OUTPUT):
                 for stream, tables in self._tables(one, side).items():
-                    source = f"{_CAME[side]} '{stream}' of the app '{one}'"
+                    source = f"{naming.CAME[side]} '{stream}' of the app '{one}'"
                     plain[stream] = Claim(stream, View(tables), source)
-                    sides.append(Claim(f"{stream}__{BOTH[side]}", View(tables), source))
+                    sides.append(Claim(f"{stream}__{naming.SIDES[side]}", View(tables), source))
             for claim in (*plain.values(), *sides):
                 found += [claim, replace(claim, name=f"{one}__{claim.name}")]
         for folder in folders_below(self.place, naming.BATCH):
@@ -182,12 +180,9 @@ class History:
     def _together(self, tables: Sequence[Kept], seen: Looking) -> tuple[DataFrame, Sequence[Clash]]:
         frames = [seen(one, self._one(one.table)) for one in tables]
         shapes = [
-            Shape(
-                one.table.path.rsplit("/", 1)[-1], dict(frame.dtypes),
-                partial(made_ms, one.table), partial(holds, one.table),
-            )
+            as_shape(one.table, dict(frame.dtypes))
             for one, frame in zip(tables, frames, strict=True)
-        ]  # fmt: skip
+        ]
         layout = layout_of(shapes, str.casefold)
         called = [_called(*each) for each in zip(frames, layout.names, strict=True)]
         found = reduce(lambda one, two: one.unionByName(two, allowMissingColumns=True), called)

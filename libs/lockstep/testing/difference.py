@@ -143,11 +143,8 @@ def _values(want: ShownEvent, got: ShownEvent, attributes: Sequence[str]) -> Ite
 
 
 def _differs(expected: Sequence[str], actual: Sequence[str], in_order: bool) -> bool:
-    want, got = [_normal(line) for line in expected], [_normal(line) for line in actual]
-    if in_order:
-        return want != _as_expected(want, got)
-    want = _single_events(want)
-    return want != sorted(_as_expected(want, _single_events(got)))
+    want, got = _compared(expected, actual, in_order)
+    return want != got
 
 
 def _single_events(lines: Sequence[str]) -> list[str]:
@@ -174,10 +171,15 @@ def _payloads(text: str) -> list[str]:
     return [json.dumps(each) for each in (read if isinstance(read, list) else [read])]
 
 
-def _compared(expected: Sequence[str], actual: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Both as they are compared."""
-    want = [_normal(line) for line in expected]
-    return want, _as_expected(want, [_normal(line) for line in actual])
+def _compared(
+    expected: Sequence[str], actual: Sequence[str], in_order: bool = True
+) -> tuple[list[str], list[str]]:
+    """Both as they are compared; without an order event by event."""
+    want, got = [_normal(line) for line in expected], [_normal(line) for line in actual]
+    if in_order:
+        return want, _as_expected(want, got)
+    want = _single_events(want)
+    return want, sorted(_as_expected(want, _single_events(got)))
 
 
 def _as_expected(want: Sequence[str], got: Sequence[str]) -> list[str]:

@@ -77,7 +77,7 @@ class ScenarioFile:
 
 def has_tests(text: str) -> bool:
     """Whether the text holds `--- test:` parts."""
-    return any(_HEAD.match(line) for line in _lines(text))
+    return bool(split_tests(text)[1])
 
 
 def split_tests(text: str) -> tuple[str, str]:

@@ -86,10 +86,12 @@ def read_app(file: Path, values: Mapping[str, str] | None = None) -> str:
     return with_values(app_of(text_of(file)), values or {})
 
 
-def text_of(file: Path) -> str:
-    """Without the mark at the beginning that editors on Windows write. NoTextError."""
+def text_of(file: Path, newline: str | None = None) -> str:
+    """Without the mark at the beginning that editors on Windows write. `newline`: "" keeps the line
+    ends that it has. NoTextError."""
     try:
-        return file.read_text(encoding="utf-8-sig")
+        with file.open(encoding="utf-8-sig", newline=newline) as opened:
+            return opened.read()
     except UnicodeDecodeError:
         raise NoTextError(f"{file} is no text in UTF-8") from None
 

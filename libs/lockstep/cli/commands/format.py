@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lockstep.cli.commands.app_text import NoTextError
+from lockstep.cli.commands.app_text import text_of
 from lockstep.cli.output import console
 from lockstep.editing import formatted
 from lockstep.testing.scenario import split_tests
@@ -24,7 +24,7 @@ def format_apps(
     """Lay app texts out: spaces and line breaks, never a word."""
     changed = 0
     for file in files:
-        text = _text_of(file)
+        text = text_of(file, newline="")
         laid_out = _laid_out(text)
         if laid_out == text:
             continue
@@ -34,14 +34,6 @@ def format_apps(
             file.write_text(laid_out, encoding="utf-8", newline="")
     if check and changed:
         raise typer.Exit(1)
-
-
-def _text_of(file: Path) -> str:
-    """With the line ends that it has."""
-    try:
-        return file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise NoTextError(f"{file} is no text in UTF-8") from None
 
 
 def _laid_out(text: str) -> str:
