@@ -75,7 +75,8 @@ class LeaseRoll:
         self.contact_ms = clock.monotonic_ms()
         """When the lease server last answered."""
         self.is_away = False
-        """It did not answer the last time when leases were to be renewed, or looked at."""
+        """It renewed nothing the last time when leases were to be renewed; where none is held here,
+        it did not answer the last look. A server may answer looks and refuse to write."""
 
     def watch(self, resource: str, watcher: Watcher) -> None:
         """Until `forget`."""
@@ -177,7 +178,6 @@ class LeaseRoll:
             say("the lease server is away", held=len(self._held), error=str(error))
 
     def _found_there(self) -> None:
-        self.contact_ms = self._clock.monotonic_ms()
         if self.is_away:
             self.is_away = False
             self._log.info("the lease server is back", held=len(self._held))
@@ -196,6 +196,7 @@ class LeaseRoll:
                 del self._held[resource]
                 if resource in self._watchers:
                     self._watchers[resource].lost()
+        self.contact_ms = self._clock.monotonic_ms()
         self._found_there()
 
     def _is_held(self, lease: Lease) -> bool:
@@ -218,6 +219,7 @@ class LeaseRoll:
             elif held != self._others.get(resource):
                 self._others[resource] = held
                 watcher.taken(held)
-        self._looked_ms = self._clock.monotonic_ms()
-        self._found_there()
+        self._looked_ms = self.contact_ms = self._clock.monotonic_ms()
+        if not self._held:  # what is held says more: a server short of memory answers looks
+            self._found_there()
         return len(wanted)

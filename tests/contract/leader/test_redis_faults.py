@@ -302,3 +302,48 @@ async def test_older_servers_tell_within_a_text_that_they_are_replicas() -> None
     text = "Error running script (call to f_1): @user_script:9: -READONLY You can't write against"
     await moving.heed(ResponseError(text))
     assert closed == [True]
+
+
+async def test_a_server_that_answers_and_takes_no_writes_is_away(server: RedisServer) -> None:
+    """One that is short of memory still says who holds what. Who holds a lease is not told in turns
+    that it is away and back: what outlives an absence would begin and end with each turn."""
+    roll = LeaseRoll(
+        _leases(server.url, timeout_ms=100), "a", CLOCK, get_logger(),
+        ttl_ms=LONG_MS, ttl_max_ms=LONG_MS, renew_ms=400, retry_ms=200,
+    )  # fmt: skip
+    roll.watch("watched", Quiet())
+    assert isinstance(await roll.acquire("held"), Lease)
+    running = asyncio.create_task(roll.run())
+    operator: Redis = Redis.from_url(server.url, single_connection_client=True)
+
+    async def is_away() -> bool:
+        return roll.is_away
+
+    async def is_back() -> bool:
+        return not roll.is_away
+
+    await operator.config_set("maxmemory", 1)
+    await eventually(is_away)
+    looked_ms = roll.contact_ms
+    async with asyncio.timeout(PATIENCE_S):
+        while roll.contact_ms < looked_ms + 1_000:  # looks are answered all the while
+            assert roll.is_away
+            await asyncio.sleep(0.005)
+    await operator.config_set("maxmemory", 0)
+    await eventually(is_back)
+    running.cancel()
+    await asyncio.wait({running})
+    await operator.aclose()
+
+
+class Quiet:
+    """Watches, and does nothing."""
+
+    def lost(self) -> None:
+        """See `Watcher`."""
+
+    def vacant(self) -> None:
+        """See `Watcher`."""
+
+    def taken(self, held: Held) -> None:
+        """See `Watcher`."""
