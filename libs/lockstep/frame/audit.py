@@ -50,6 +50,7 @@ class AuditTrail:
         self._log = log
         self._waiting: deque[AuditEntry] = deque()
         self._strangers = Strangers()
+        self._is_waiting = False
 
     async def note(self, entry: AuditEntry, *, now: bool, address: str) -> None:
         """`now`: it is in the store when this returns, if the store can be reached. Of what
@@ -87,8 +88,22 @@ class AuditTrail:
                 self._waiting.extendleft(reversed(batch))
                 if not isinstance(error, UnavailableError):
                     raise
-                self._log.warning("the audit log waits for the store", entries=len(self._waiting))
+                self._told(error)
                 return
+            self._told(None)
+
+    def _told(self, error: UnavailableError | None) -> None:
+        """Once when it begins to wait, and once when that is over: it is tried twice a second."""
+        if (error is not None) == self._is_waiting:
+            return
+        self._is_waiting = error is not None
+        if error is None:
+            self._log.info("the audit log is written again")
+        else:
+            waiting = len(self._waiting)
+            self._log.warning(
+                "the audit log waits for the store", entries=waiting, error=str(error)
+            )
 
     async def run(self) -> None:
         """For refusals, of which there may be many. At the end the rest is written."""

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from lockstep.clock import VirtualClock
+from lockstep.events import UnavailableError
 from lockstep.frame.audit import EVERY_MS, AuditTrail
 from lockstep.rights.audit import MAX_OF_ADDRESS_A_MINUTE, NOBODY, AuditEntry
 from lockstep.settings import load_settings
 from lockstep.store import Audit
 from lockstep.telemetry import Metrics, get_logger
+from tests.unit.services.test_bad_requests import captured_log
 
 CONSOLE = "10.0.0.1"
 
@@ -21,9 +23,12 @@ class Written:
 
     def __init__(self) -> None:
         self.entries: list[AuditEntry] = []
+        self.away = ""
 
     async def append(self, entries: Sequence[AuditEntry]) -> None:
-        """Takes everything."""
+        """Takes everything, unless it is away."""
+        if self.away:
+            raise UnavailableError(self.away)
         self.entries += entries
 
 
@@ -68,3 +73,18 @@ async def test_what_was_left_out_is_counted_when_the_process_ends() -> None:
     await asyncio.wait([running])
     assert len(scene.written.entries) == MAX_OF_ADDRESS_A_MINUTE + 1
     assert scene.written.entries[-1].path.startswith("7 more requests")
+
+
+async def test_a_store_that_takes_nothing_is_told_once_with_its_cause() -> None:
+    """It is tried twice a second; the log says when that is over."""
+    with captured_log() as lines:
+        scene = Scene()
+        scene.written.away = "PostgreSQL is read-only"
+        await scene.refused("192.0.2.1")
+        for _ in range(10):
+            await scene.trail.flush()
+        scene.written.away = ""
+        await scene.trail.flush()
+    told = [(one["level"], one.get("error")) for one in lines() if "audit" in one["message"]]
+    assert told == [("warning", "PostgreSQL is read-only"), ("info", None)]
+    assert len(scene.written.entries) == 1

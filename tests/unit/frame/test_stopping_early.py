@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from types import SimpleNamespace
 from typing import ClassVar, NoReturn
 
 import pytest
 
-from lockstep.clock import SystemClock, VirtualClock
+from lockstep.clock import SystemClock, VirtualClock, stopwatch_ns
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.frame import Context, World, lifecycle, run_together, tasks
 from lockstep.frame import world as frame_world
 from lockstep.settings import Settings, load_settings
-from lockstep.telemetry import LogTail
+from lockstep.telemetry import LogTail, otel
 
 PATIENCE_S = 60
 
@@ -51,6 +52,19 @@ class Waiting(Well):
         """See Service."""
         self.tried.set()
         raise UnavailableError("the store does not answer")
+
+
+class Traced(Well):
+    """It has a span to send."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._traces = context.traces
+
+    async def start(self) -> None:
+        """See Service."""
+        with self._traces.root("receive"):
+            await super().start()
 
 
 class Broken(Well):
@@ -190,3 +204,30 @@ async def test_a_signal_stops_a_process_that_cannot_tell_it(
         await waiting.wait()
         os.kill(os.getpid(), signal.SIGTERM)
         await running
+
+
+async def test_a_collector_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each service of the process."""
+    monkeypatch.setattr(otel, "CLOSE_LIMIT_S", 0.5)
+    stop, Well.said = asyncio.Event(), []
+    with socket.create_server(("127.0.0.1", 0)) as collector:
+        settings = load_settings(
+            {
+                **{f"LOCKSTEP_{each}__KIND": "memory" for each in ("BUS", "LEADER", "STORE")},
+                "LOCKSTEP_TELEMETRY__TRACE_RATIO": "1",
+                "LOCKSTEP_TELEMETRY__OTLP_URL": f"http://127.0.0.1:{collector.getsockname()[1]}/",
+            }
+        )
+        times_ns: list[int] = []
+
+        class Last(Traced):
+            async def stop(self) -> None:
+                """See Service. The one that starts last stops first."""
+                times_ns.append(stopwatch_ns())
+                await super().stop()
+
+        services = [*((f"traced-{number}", Traced) for number in range(5)), ("last", Last)]
+        async with asyncio.timeout(PATIENCE_S):
+            await run_together(services, settings, stop=stop, on_ready=lambda _: stop.set())
+        assert stopwatch_ns() - times_ns[0] < 2_000_000_000
+    assert len(Well.said) == 18
