@@ -12,11 +12,16 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from lockstep.clock import Clock, SystemClock
 from lockstep.events import Fault, LockstepError
 
-Seen = tuple[tuple[int, int, int] | None, ...]
+AGAIN_MS: Final = 1_000
+"""Files that could not be used are tried again as they are no sooner: what was wrong may lie
+elsewhere, with a process that may open no more files, for example."""
+
+State = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,9 @@ class TlsError(LockstepError):
     fault = Fault.USER
 
 
-def serving(files: TlsFiles, *, insist: bool = True) -> ssl.SSLContext | None:
+def serving(
+    files: TlsFiles, *, insist: bool = True, clock: Clock | None = None
+) -> ssl.SSLContext | None:
     """For a server; None without a certificate: it speaks plainly. Where there is an authority,
     clients have to show a certificate of it; not `insist`: those that show none get in, and whoever
     serves them must look (`peercert`). Errors: TlsError."""
@@ -58,10 +65,12 @@ def serving(files: TlsFiles, *, insist: bool = True) -> ssl.SSLContext | None:
             context.verify_mode = ssl.CERT_REQUIRED if insist else ssl.CERT_OPTIONAL
         return context
 
-    return _Renewing(ssl.PROTOCOL_TLS_SERVER, files, made) if files.certificate else None
+    if not files.certificate:
+        return None
+    return _Renewing(ssl.PROTOCOL_TLS_SERVER, files, made, clock or SystemClock())
 
 
-def calling(files: TlsFiles) -> ssl.SSLContext | None:
+def calling(files: TlsFiles, *, clock: Clock | None = None) -> ssl.SSLContext | None:
     """For a client that checks the server's certificate and name; None where nothing is given:
     whoever calls goes by what the machine trusts. Errors: TlsError."""
 
@@ -71,29 +80,67 @@ def calling(files: TlsFiles) -> ssl.SSLContext | None:
             context.load_cert_chain(files.certificate, files.key or None, lambda: files.password)
         return context
 
-    return _Renewing(ssl.PROTOCOL_TLS_CLIENT, files, made) if files else None
+    if not files:
+        return None
+    return _Renewing(ssl.PROTOCOL_TLS_CLIENT, files, made, clock or SystemClock())
 
 
 class Renewal:
     """For clients that read the files by themselves, when they are made: says when to make them
     anew."""
 
-    def __init__(self, files: TlsFiles) -> None:
+    def __init__(self, files: TlsFiles, clock: Clock | None = None) -> None:
         self._files = files
-        self._tried = _seen(files)
+        self._watch = _Watch(files, clock or SystemClock())
 
     def is_due(self) -> bool:
         """Once after each change that left files which fit together."""
-        seen = _seen(self._files)
-        if seen == self._tried:
+        if not self._watch.is_due():
             return False
-        self._tried = seen
         try:
             calling(self._files)
         except TlsError as error:
-            _passed_over(error)
+            self._watch.failed(error)
             return False
+        self._watch.succeeded()
         return True
+
+
+class _Watch:
+    """When files are to be read anew: when they have changed, and now and then after they could not
+    be used."""
+
+    def __init__(self, files: TlsFiles, clock: Clock) -> None:
+        self._named = [one for one in (files.authority, files.certificate, files.key) if one]
+        self._clock = clock
+        self._tried = self._seen()
+        self._again_ms: int | None = None
+        self._told = ""
+
+    def is_due(self) -> bool:
+        """Whoever asks reads them at once, and says how that went."""
+        seen = self._seen()
+        if seen == self._tried:
+            return self._again_ms is not None and self._clock.monotonic_ms() >= self._again_ms
+        self._tried = seen
+        return True
+
+    def failed(self, error: TlsError) -> None:
+        """The log says so once for each cause."""
+        self._again_ms = self._clock.monotonic_ms() + AGAIN_MS
+        if str(error) != self._told:
+            self._told = str(error)
+            logging.getLogger(__name__).warning(
+                "new certificates cannot be used, the old ones stay: %s", error
+            )
+
+    def succeeded(self) -> None:
+        """Looked at again when they have changed."""
+        self._again_ms = None
+        self._told = ""
+
+    def _seen(self) -> tuple[State | None, ...]:
+        return tuple(_state(name) for name in self._named)
 
 
 class _Renewing(ssl.SSLContext):
@@ -102,10 +149,12 @@ class _Renewing(ssl.SSLContext):
     def __new__(cls, protocol: int, *_: object) -> _Renewing:
         return super().__new__(cls, protocol)
 
-    def __init__(self, _protocol: int, files: TlsFiles, made: Callable[[], ssl.SSLContext]) -> None:
+    def __init__(
+        self, _protocol: int, files: TlsFiles, made: Callable[[], ssl.SSLContext], clock: Clock
+    ) -> None:
         self._files = files
         self._made = made
-        self._tried = _seen(files)
+        self._watch = _Watch(files, clock)
         try:
             self._context = made()
         except (OSError, ValueError) as error:
@@ -133,35 +182,23 @@ class _Renewing(ssl.SSLContext):
         return called if called is None else self._files.server_name or called
 
     def _fresh(self) -> ssl.SSLContext:
-        seen = _seen(self._files)
-        if seen != self._tried:
-            self._tried = seen
+        if self._watch.is_due():
             try:
                 self._context = self._made()
             except (OSError, ValueError) as error:
-                _passed_over(_unusable(self._files, error))
+                self._watch.failed(_unusable(self._files, error))
+            else:
+                self._watch.succeeded()
         return self._context
 
 
-def _passed_over(error: TlsError) -> None:
-    """The next change, which makes the files complete, is looked at again."""
-    logging.getLogger(__name__).warning(
-        "new certificates cannot be used, the old ones stay: %s", error
-    )
-
-
-def _seen(files: TlsFiles) -> Seen:
-    named = (files.authority, files.certificate, files.key)
-    return tuple(_state(name) for name in named if name)
-
-
-def _state(name: str) -> tuple[int, int, int] | None:
-    """Other after a file was written, or replaced, also behind a link."""
+def _state(name: str) -> State | None:
+    """Other after a file was written, or replaced, also behind a link, or given to others."""
     try:
         found = Path(name).stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size
 
 
 def _unusable(files: TlsFiles, error: Exception) -> TlsError:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lockstep.clock import VirtualClock
 from lockstep.settings import SettingsError, load_settings
-from lockstep.tls import TlsError, TlsFiles, calling, serving
+from lockstep.tls import AGAIN_MS, Renewal, TlsError, TlsFiles, calling, serving
 from tests.tls.certificates import Authority
 
 HOST = "127.0.0.1"
@@ -24,7 +27,9 @@ def authority(tmp_path: Path) -> Authority:
 
 
 @contextlib.asynccontextmanager
-async def served(files: TlsFiles, *, insist: bool = True) -> AsyncIterator[int]:
+async def served(
+    files: TlsFiles, *, insist: bool = True, clock: VirtualClock | None = None
+) -> AsyncIterator[int]:
     """A port where everybody is told how their certificate begins: a number, or 0."""
 
     async def tell(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -32,7 +37,8 @@ async def served(files: TlsFiles, *, insist: bool = True) -> AsyncIterator[int]:
         writer.write(shown.get("serialNumber", "0").encode())
         writer.close()
 
-    server = await asyncio.start_server(tell, HOST, 0, ssl=serving(files, insist=insist))
+    context = serving(files, insist=insist, clock=clock)
+    server = await asyncio.start_server(tell, HOST, 0, ssl=context)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -134,6 +140,73 @@ async def test_half_a_pair_is_passed_over(
         assert "the old ones stay" in caplog.text
         pair.key.write_bytes(key)
         assert (await told(port, client))[0] != before[0]
+
+
+@pytest.fixture
+def mode_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root reads every file. Here nobody reads a key that its owner may not."""
+    load = ssl.SSLContext.load_cert_chain
+
+    def guarded(context: ssl.SSLContext, certfile: str, keyfile: str, *more: Any) -> None:
+        if not Path(keyfile).stat().st_mode & 0o400:
+            raise PermissionError(13, "Permission denied")
+        load(context, certfile, keyfile, *more)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", guarded)
+
+
+async def test_a_key_that_may_be_read_at_last_is_read(
+    authority: Authority, mode_counts: None
+) -> None:
+    """Whoever renews it may be another user: that one's `chmod` writes nothing."""
+    clock, pair = VirtualClock(), authority.give("s")
+    renewal = Renewal(authority.files(pair), clock)
+    client = calling(authority.files(authority.give("c")))
+    async with served(authority.files(pair), clock=clock) as port:
+        before = await told(port, client)
+        authority.give("s").key.chmod(0)
+        assert await told(port, client) == before
+        assert not renewal.is_due()
+        pair.key.chmod(0o600)
+        assert (await told(port, client))[0] != before[0]
+        assert [renewal.is_due(), renewal.is_due()] == [True, False]
+
+
+@contextlib.contextmanager
+def no_more_files() -> Iterator[None]:
+    """This process opens none meanwhile."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_what_was_wrong_for_a_while_is_tried_again(
+    authority: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Files that did not change since, too: a second later, and the log says once what it was."""
+    clock, pair = VirtualClock(), authority.give("s")
+    context = serving(authority.files(pair), clock=clock)
+    renewal = Renewal(authority.files(pair), clock)
+
+    def shown() -> ssl.SSLContext:
+        assert context is not None
+        return context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_side=True).context
+
+    old = shown()
+    authority.give("s")
+    with no_more_files():
+        for _ in range(3):
+            assert (shown(), renewal.is_due()) == (old, False)
+            await clock.advance_ms(AGAIN_MS)
+        assert caplog.text.count("Too many open files") == 2  # of each of the two, once
+        assert (shown(), renewal.is_due()) == (old, False)
+    assert (shown(), renewal.is_due()) == (old, False)
+    await clock.advance_ms(AGAIN_MS)
+    assert shown() is not old
+    assert [renewal.is_due(), renewal.is_due()] == [True, False]
 
 
 @pytest.mark.parametrize("spoilt", ["missing", "empty", "mixed", "locked"])

@@ -109,10 +109,15 @@ def _merge_environment(
 
 def _read_secret(name: str, path: Path, mistakes: list[Mistake]) -> str | None:
     try:
-        return path.read_text("utf-8").strip()
+        secret = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         mistakes.append(Mistake(name, f"{path} cannot be read: {error}", "name a readable file"))
         return None
+    if not secret:  # would switch off what asks for it: who names a file means to have a secret
+        hint = "write the secret, or leave the variable out"
+        mistakes.append(Mistake(name, f"{path} is empty", hint))
+        return None
+    return secret
 
 
 def _is_secret(section: str, key: str) -> bool:

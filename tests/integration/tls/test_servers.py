@@ -126,8 +126,9 @@ async def test_leases_are_kept_over_tls(tmp_path: Path, authority: Authority, pa
         Path(own.certificate).write_text("spoilt")
         assert await leases.renew(lease)  # the connection is open
         await leases._redis.connection_pool.disconnect()
-        with pytest.raises(UnavailableError):
+        with pytest.raises(UnavailableError, match="cannot be used") as found:
             await leases.renew(lease)
+        assert own.certificate in str(found.value)
         authority.give("client")
         assert await leases.renew(lease)
         await leases.close()
@@ -155,11 +156,27 @@ async def test_the_store_is_reached_over_tls(
             authority.give("client")
             await store._pool.expire_connections()
             assert await store.healthy()
+            for name in (own.authority, own.certificate, own.key):
+                await told_of_its_file(store, Path(name))
         finally:
             await store.close()
         for one in files.values():
             with pytest.raises(LockstepError):
                 await store_at(shown_to_postgres(url, one))
+
+
+async def told_of_its_file(store: PostgresStore, file: Path) -> None:
+    """By the store's error while it is half written, and while it is gone; whole again, it is
+    taken."""
+    whole = file.read_bytes()
+    for spoil in (lambda: file.write_text("-----BEGIN"), file.unlink):
+        spoil()
+        await store._pool.expire_connections()
+        with pytest.raises(UnavailableError, match="cannot be used") as found:
+            await store.deployments.list()
+        assert str(file) in str(found.value)
+        file.write_bytes(whole)
+    assert await store.healthy()
 
 
 async def store_at(dsn: str) -> PostgresStore:

@@ -158,6 +158,17 @@ def test_secret_given_twice_or_unreadable(tmp_path: Path) -> None:
     assert "cannot be read" in _mistakes(missing)["LOCKSTEP_SERVER__TOKEN_FILE"]
 
 
+@pytest.mark.parametrize("blank", ["", " \n"])
+@pytest.mark.parametrize("key", ["SERVER__TOKEN", "CLUSTER__SECRET", "OIDC__CLIENT_SECRET"])
+def test_an_empty_file_is_no_secret(tmp_path: Path, key: str, blank: str) -> None:
+    """It may not be written yet; nothing is switched off by that, as an empty value would."""
+    file = tmp_path / "secret"
+    file.write_text(blank)
+    told = _mistakes({f"LOCKSTEP_{key}_FILE": str(file)})[f"LOCKSTEP_{key}_FILE"]
+    assert f"{file} is empty" in told
+    assert "write the secret, or leave the variable out" in told
+
+
 def test_only_secrets_come_from_files(tmp_path: Path) -> None:
     """`_FILE` behind a key that is no secret is an unknown key."""
     assert (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import ssl
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import why_away
 from lockstep.store.postgres.connection import available
+from tests.tls.certificates import Authority
 
 
 @pytest.mark.parametrize(
@@ -27,6 +30,28 @@ async def test_what_people_read(error: Exception, said: str) -> None:
     with pytest.raises(UnavailableError, match=said):
         async with available():
             raise error
+
+
+def error_of(certificate: Path, key: Path) -> ssl.SSLError:
+    """What OpenSSL says of a pair that cannot be used."""
+    with pytest.raises(ssl.SSLError) as found:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(certificate, key)
+    return found.value
+
+
+def test_numbers_of_openssl_are_none_of_the_system(tmp_path: Path) -> None:
+    """An error of it has one, too, which says something else."""
+    authority = Authority(tmp_path)
+    pair, other = authority.give("a"), authority.give("b")
+    mixed = why_away(error_of(pair.certificate, other.key))
+    assert "key values mismatch" in mixed
+    pair.key.write_text("-----BEGIN")
+    half = why_away(error_of(pair.certificate, pair.key))
+    assert "PEM" in half
+    untrusted = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    untrusted.verify_message = "self-signed certificate in certificate chain"
+    told = "its certificate is not to be trusted (self-signed certificate in certificate chain)"
+    assert why_away(untrusted) == told
 
 
 @pytest.mark.parametrize(

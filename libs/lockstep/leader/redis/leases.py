@@ -30,6 +30,7 @@ from lockstep.events import LockstepError, UnavailableError
 from lockstep.leader.contract import PROCESS_ENDS, Held, Lease, Renewal
 from lockstep.leader.redis.moving import Moving
 from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, HOLDERS, RELEASE, RENEW
+from lockstep.tls import TlsFiles, calling
 
 _PREFIX: Final = "lockstep:lease:"
 _CHANNEL: Final = "lockstep:process:"
@@ -54,8 +55,14 @@ class RenewedConnection(SSLConnection):
     """Reads the files of certificates each time it connects: they may be others by then."""
 
     def _connection_arguments(self) -> Mapping[str, Any]:
-        self.ssl_context.context = None
-        arguments: Mapping[str, Any] = super()._connection_arguments()
+        made = self.ssl_context
+        made.context = None
+        try:
+            arguments: Mapping[str, Any] = super()._connection_arguments()
+        except OSError:
+            named = (made.ca_certs or "", made.certfile or "", made.keyfile or "")
+            calling(TlsFiles(*named, password=made.password or ""))  # its error names them
+            raise
         return arguments
 
 

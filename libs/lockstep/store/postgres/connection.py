@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from importlib import resources
 from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
 import asyncpg
 from asyncpg.exceptions._base import DataError as ClientDataError
@@ -14,6 +16,7 @@ from asyncpg.exceptions._base import DataError as ClientDataError
 from lockstep.events import Fault, LockstepError, UnavailableError
 from lockstep.store.postgres.away import why_away
 from lockstep.store.postgres.sessions import session_settings
+from lockstep.tls import TlsError, TlsFiles, calling
 
 CONNECT_TIMEOUT_S: Final = 5.0
 MIGRATION_LOCK: Final = 4_951_207_331
@@ -104,6 +107,7 @@ async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int
             timeout=min(CONNECT_TIMEOUT_S, statement_timeout_ms / 1000),
             command_timeout=statement_timeout_ms / 1000,
             server_settings=session_settings(statement_timeout_ms),
+            connect=_connect,
             init=_prepare,
             reset=_as_it_is,
         )
@@ -114,6 +118,25 @@ async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int
             pool.terminate()
             raise
         return pool
+
+
+async def _connect(dsn: str, **given: Any) -> Any:
+    """A connection. Errors: those of asyncpg; UnavailableError that names the files of the address
+    where these cannot be used, which asyncpg's do not."""
+    try:
+        return await asyncpg.connect(dsn, **given)
+    except (ssl.SSLError, FileNotFoundError, PermissionError) as error:
+        named = dict(parse_qsl(urlsplit(dsn).query))
+        authority, certificate, key, password = (
+            named.get(f"ssl{name}", "") for name in ("rootcert", "cert", "key", "password")
+        )
+        try:
+            calling(TlsFiles(authority, certificate, key, password=password))
+        except TlsError as unusable:
+            raise UnavailableError(
+                f"PostgreSQL is away: {unusable.message}", where=unusable.where, hint=unusable.hint
+            ) from error
+        raise
 
 
 async def _prepare(connection: Any) -> None:
