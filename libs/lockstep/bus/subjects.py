@@ -50,8 +50,9 @@ def escaped(name: str) -> str:
     token = quote(name, safe="").replace(".", "%2E") or _EMPTY
     if len(token) > MAX_TOKEN_BYTES:
         raise InvalidNameError(
-            f"a name of {len(token)} bytes; {MAX_TOKEN_BYTES} are possible", where=name[:40]
-        )
+            f"a name of {len(token)} bytes; {MAX_TOKEN_BYTES} are possible", where=name[:40],
+            hint="choose a shorter one: a letter outside of ASCII takes 6 to 12 bytes",
+        )  # fmt: skip
     return token
 
 
@@ -64,6 +65,17 @@ def refuse_unfit(subject: str) -> None:
         )
     if _WHITE_SPACE.search(subject):
         raise InvalidNameError("a subject with white space", where=repr(subject[:40]))
+
+
+def shortened(name: str) -> str:
+    """The name as a token, of any length: one that is too long has its digest in it, and is not
+    read back. Topics and streams may be called anything, and what strangers send to an app or
+    stream of such a name is refused, and that has to stand somewhere."""
+    with suppress(InvalidNameError):
+        return escaped(name)
+    digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+    begin = quote(name[:_SHORTENED_BYTES], safe="").replace(".", "")[:_SHORTENED_BYTES]
+    return f"{begin}{_SHORTENED}{digest}"
 
 
 def unescaped(token: str) -> str:
@@ -108,12 +120,12 @@ def log_names(subjects: Iterable[str]) -> list[LogName]:
 
 def dead_subject(app: str, stream: str) -> str:
     """dead.<app>.<stream>: refused events."""
-    return f"dead.{_shortened(app)}.{_shortened(stream)}"
+    return f"dead.{shortened(app)}.{shortened(stream)}"
 
 
 def dead_pattern(app: str, stream: str | None) -> str:
     """All dead letters of an app, or of one of its streams."""
-    return f"dead.{_shortened(app)}.{'*' if stream is None else _shortened(stream)}"
+    return f"dead.{shortened(app)}.{'*' if stream is None else shortened(stream)}"
 
 
 def ingress_subject(app: str, stream: str) -> str:
@@ -129,12 +141,12 @@ def ingress_names(subject: str) -> tuple[str, str]:
 
 def presenter_subject(app: str, stream: str) -> str:
     """presenter.<app>.<stream>: what dashboards subscribe to."""
-    return f"presenter.{escaped(app)}.{escaped(stream)}"
+    return f"presenter.{escaped(app)}.{shortened(stream)}"
 
 
 def topic_subject(topic: str) -> str:
     """topic.<topic>: what in-memory sinks and sources of all apps share."""
-    return f"topic.{_shortened(topic)}"
+    return f"topic.{shortened(topic)}"
 
 
 def control_subject(topic: str, *names: str) -> str:
@@ -181,17 +193,6 @@ def covers(wide: str, narrow: str) -> bool:
         if i >= len(inner) or inner[i] == ">" or token not in ("*", inner[i]):
             return False
     return len(outer) == len(inner)
-
-
-def _shortened(name: str) -> str:
-    """The name as a token. One that is too long has its digest in it: topics may be of any length,
-    and what strangers send to an app or stream of such a name is refused, and that has to stand
-    somewhere."""
-    with suppress(InvalidNameError):
-        return escaped(name)
-    digest = hashlib.sha256(name.encode()).hexdigest()[:32]
-    begin = quote(name[:_SHORTENED_BYTES], safe="").replace(".", "")[:_SHORTENED_BYTES]
-    return f"{begin}{_SHORTENED}{digest}"
 
 
 def _log_tokens(log: LogName) -> str:

@@ -4,6 +4,9 @@ last. Null rules are grammar 13.4; every sub-expression knows its type and wheth
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 from lockstep.expressions import code
 from lockstep.expressions.code import BOOL, LONG, OBJECT, Code
 from lockstep.expressions.slots import Locals
@@ -13,6 +16,10 @@ from lockstep.operators.placing import placed
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import arguments_of, infer
+
+MAX_BRACKETS: Final = 80
+"""In one piece of source: Python reads at most 200 that stand in each other, and an operation may
+take several."""
 
 
 class Writer(Locals):
@@ -33,6 +40,15 @@ class Writer(Locals):
 
     def write(self, expression: ast.Expression) -> Code:
         """The value of an expression."""
+        value = self._written(expression)
+        if value.atom or value.source.count("(") <= MAX_BRACKETS:
+            return value
+        # A function of its own and no statement in front: its place says whether it is computed.
+        name = self.temp()
+        self.statements.append(f"{name} = lambda: {value.source}")
+        return replace(value, source=f"{name}()")
+
+    def _written(self, expression: ast.Expression) -> Code:
         match expression:
             case ast.Constant():
                 return self._constant(expression)

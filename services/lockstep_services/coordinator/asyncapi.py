@@ -4,12 +4,13 @@ dashboards. Pure."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from lockstep.bus import ingress_subject, presenter_subject
-from lockstep.bus.subjects import escaped
+from lockstep.bus import InvalidNameError, ingress_subject, presenter_subject
+from lockstep.bus.subjects import shortened
 from lockstep.events import AttributeType, StreamSchema
 from lockstep.events.paths import stream_path
 from lockstep.plan import AppPlan
@@ -135,8 +136,9 @@ class _Document:
         path = f"{self._path(schema)}/events"
         posted = {"http": {"method": "POST", "bindingVersion": "0.3.0"}}
         self._add("receive", "take", f"{key}-http", path, "receiver", [message], posted)
-        subject = ingress_subject(self._app, schema.name)
-        self._add("receive", "take", f"{key}-nats", subject, "nats", [message])
+        with suppress(InvalidNameError):  # too long for the bus: it has the other door
+            subject = ingress_subject(self._app, schema.name)
+            self._add("receive", "take", f"{key}-nats", subject, "nats", [message])
 
     def give(self, schema: StreamSchema) -> None:
         """Rows of a stream, by server-sent events, WebSocket and topic."""
@@ -195,7 +197,7 @@ class _Document:
 
 def _key(name: str) -> str:
     """Letters, digits, - and _ alone."""
-    return escaped(name).replace("%", "-").replace("~", "-7E")
+    return shortened(name).replace("%", "-").replace("~", "-7E")
 
 
 def _ref(kind: str, key: str) -> Json:

@@ -31,6 +31,7 @@ from lockstep.bus.subjects import (
     unescaped,
 )
 from lockstep.connectors import nats
+from lockstep.siddhiql import SiddhiQLError, check
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
@@ -120,6 +121,25 @@ def test_the_checker_takes_no_longer_subjects_than_the_bus() -> None:
     """The language knows no bus, so it has a limit of its own."""
     assert nats.MAX_SUBJECT_BYTES == MAX_SUBJECT_BYTES
     refuse_unfit("é" * 512)
+
+
+@pytest.mark.parametrize(("letter", "most"), [("a", 200), ("名", 22), (".", 66)])
+def test_the_checker_takes_no_longer_name_of_an_app_than_the_bus(letter: str, most: int) -> None:
+    """It is refused where it stands, and not when it is deployed."""
+    text = "@app:name('{}') define stream S (v int); from S select v insert into O;"
+    check(text.format(letter * most))
+    escaped(letter * most)
+    with pytest.raises(SiddhiQLError, match="a letter outside of ASCII takes 6 to 12") as refused:
+        check(text.format(letter * (most + 1)))
+    assert (refused.value.line, refused.value.column) == (1, 1)
+    with pytest.raises(InvalidNameError):
+        escaped(letter * (most + 1))
+
+
+def test_a_stream_of_any_name_has_a_topic() -> None:
+    """One that had none held up all views of its app."""
+    refuse_unfit(presenter_subject("A", "名" * 80))
+    assert presenter_subject("A", "名" * 80) != presenter_subject("A", "名" * 81)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
 
 from lockstep.siddhiql import ast
 from lockstep.siddhiql.checking.annotations import positive, single
@@ -40,6 +42,9 @@ MOST_TASKS = 128
 _NUMBERS = {"parallel": ("partitions", MOST_PARTITIONS), "tasks": ("Spark tasks", MOST_TASKS)}
 """Annotations whose one value is a number: of what, and the largest."""
 
+MAX_NAME_BYTES: Final = 200
+"""Of an app's name as the bus writes it: a letter outside of ASCII takes 6 to 12."""
+
 COMPATIBLE = ("siddhi-5.1",)
 """What @app:compat can ask for."""
 
@@ -52,6 +57,8 @@ def check_app_annotations(annotations: tuple[ast.Annotation, ...]) -> dict[str, 
     for annotation in annotations:
         name = annotation.name.split(":", 1)[1].lower()
         match name:
+            case "name":
+                _name(annotation)
             case "async":
                 raise positioned(
                     annotation.at,
@@ -74,6 +81,17 @@ def check_app_annotations(annotations: tuple[ast.Annotation, ...]) -> dict[str, 
                 check_archive(annotation)
         known.setdefault(name, annotation)
     return known
+
+
+def _name(annotation: ast.Annotation) -> None:
+    """No service could take an app of a longer one, so no running app is refused."""
+    size = sum(len(quote(one.value, safe="").replace(".", "%2E")) for one in annotation.elements)
+    if size > MAX_NAME_BYTES:
+        raise positioned(
+            annotation.at,
+            f"the app's name takes {size} bytes on the bus; {MAX_NAME_BYTES} are possible",
+            "choose a shorter one: a letter outside of ASCII takes 6 to 12 bytes",
+        )
 
 
 def _playback(annotation: ast.Annotation) -> None:

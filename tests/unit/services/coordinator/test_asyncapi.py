@@ -168,3 +168,14 @@ async def test_what_goes_over_the_doors_is_as_the_document_says() -> None:
         assert (printed.exit_code, json.loads(printed.stdout)) == (0, found)
         status, _ = await doors.ask(None, "GET", "/v1/apps/A/asyncapi.json")
         assert status == 401
+
+
+def test_a_stream_whose_name_is_too_long_for_the_bus_has_its_other_doors() -> None:
+    """And nothing is missing for the app's other streams."""
+    long = "s" * 250
+    text = f"define stream {long} (v int); from {long} select v insert into O;"
+    made = asyncapi_of(build(check(text)), "abc", DOORS)
+    judged(made)
+    addresses = {one["address"] for one in made["channels"].values()}
+    assert any(long in one for one in addresses)
+    assert not any(one.startswith("ingress.") and long in one for one in addresses)
