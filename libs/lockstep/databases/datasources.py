@@ -224,7 +224,7 @@ def _check_mysql(name: str, given: dict[str, str]) -> None:
 
 def read_datasources(file: str, environment: Mapping[str, str] | None = None) -> Datasources:
     """Those of a TOML file, a section each; none without a file. All mistakes are told at once.
-    Files of passwords are closed to apps from now on.
+    Files of passwords, and keys that the urls name, are closed to apps from now on.
 
     DatasourceError never holds a password.
     """
@@ -288,7 +288,7 @@ def _refuse_own_files(datasource: Datasource) -> None:
 
 def _datasource(name: str, section: Any, variables: Mapping[str, str]) -> Datasource:
     entry = _Entry.model_validate(section)
-    return datasource_of_url(
+    found = datasource_of_url(
         name,
         entry.url,
         entry.username,
@@ -297,6 +297,9 @@ def _datasource(name: str, section: Any, variables: Mapping[str, str]) -> Dataso
         statement_timeout_ms=entry.statement_timeout_ms,
         app_changes=entry.app_changes,
     )
+    given = dict(parse_qsl(found.options))
+    close_to_apps(given[each] for each in _OWN_FILES if given.get(each))
+    return found
 
 
 def _password(name: str, entry: _Entry, variables: Mapping[str, str]) -> str:
@@ -311,11 +314,17 @@ def _password(name: str, entry: _Entry, variables: Mapping[str, str]) -> str:
     if entry.password_file is not None:
         close_to_apps((entry.password_file,))
         try:
-            return entry.password_file.read_text("utf-8").strip()
+            read = entry.password_file.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise DatasourceError(
                 f"{entry.password_file} cannot be read", where=name, hint="name a readable file"
             ) from error
+        if not read:  # it is being written: without a password, it would be refused each time
+            raise DatasourceError(
+                f"{entry.password_file} is empty", where=name,
+                hint="write the password, or leave password_file out",
+            )  # fmt: skip
+        return read
     if entry.password_env:
         if entry.password_env not in variables:
             raise DatasourceError(

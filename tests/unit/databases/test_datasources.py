@@ -100,3 +100,24 @@ def test_what_an_app_means() -> None:
     assert datasource_for(url.get, known, "postgresql://own/o").dsn == "postgresql://u:p@x:5432/y"
     with pytest.raises(DatasourceError, match="names: shop"):
         datasource_for({"datasource": "none"}.get, known, "postgresql://own/o")
+
+
+@pytest.mark.parametrize("option", ["sslkey", "sslcert", "passfile"])
+def test_a_key_of_a_named_database_is_not_for_apps(tmp_path: Path, option: str) -> None:
+    """An app that names it in a url of its own could say that it is the suite."""
+    key = tmp_path / "key"
+    key.write_text("k")
+    url = f"postgresql://h/d?{option}={key}"
+    own = {"jdbc.url": url}
+    assert datasource_for(own.get, {}, "postgresql://own/o").host == "h"
+    read_datasources(_file(tmp_path, f'[shop]\nurl = "{url}"'))
+    with pytest.raises(DatasourceError, match="is not for apps"):
+        datasource_for(own.get, {}, "postgresql://own/o")
+
+
+def test_an_empty_file_is_no_password(tmp_path: Path) -> None:
+    """It is being written, most likely: the server would be asked to let nobody in."""
+    (tmp_path / "secret").write_text("\n")
+    given = f'password_file = "{tmp_path}/secret"'
+    with pytest.raises(DatasourceError, match="secret is empty"):
+        read_datasources(_file(tmp_path, f'[shop]\nurl = "postgresql://h/d"\n{given}'))
