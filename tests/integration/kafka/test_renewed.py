@@ -30,8 +30,8 @@ from tests.tls.certificates import Authority, Pair
 
 @pytest.mark.timeout(600)  # a broker starts twice
 async def test_certificates_that_are_replaced_count_without_a_restart(tmp_path: Path) -> None:
-    """While no broker takes the new ones what is connected goes on; once one does, all clients
-    show them, and readers go on where they were."""
+    """While no broker takes the new ones, or they are not whole, what is connected goes on; once
+    one does, all clients show them, and readers go on where they were."""
     before, after = Authority(tmp_path / "a"), Authority(tmp_path / "b")
     shown, mine = tmp_path / "broker", before.give("client")
     trusted = tmp_path / "trusted.pem"
@@ -59,6 +59,10 @@ async def test_certificates_that_are_replaced_count_without_a_restart(tmp_path: 
                 mine.key.write_bytes(theirs.key.read_bytes())
                 mine.certificate.write_bytes(theirs.certificate.read_bytes())
                 await eventually(lambda: _said(said, "no broker takes the new certificates yet"))
+                # Somebody writes them once more, and not at one stroke.
+                mine.key.write_bytes(b"")
+                await eventually(lambda: _failed(said, "ssl.key.location"))
+                mine.key.write_bytes(theirs.key.read_bytes())
                 await log.append(one_event(2), dedup_id="2")
 
                 await broker.kill()
@@ -143,3 +147,7 @@ def _install(folder: Path, authority: Authority) -> None:
 
 async def _said(lines: Sequence[Mapping[str, object]], what: str) -> bool:
     return any(line["event"] == what for line in lines)
+
+
+async def _failed(lines: Sequence[Mapping[str, object]], why: str) -> bool:
+    return any(why in str(line.get("error")) for line in lines)

@@ -104,7 +104,10 @@ class Connection:
         """For what a broker has to hand on to the controller. One that is cut off from it lets such
         a request wait, and with it all that comes behind it on the same connection."""
         if self._controlling is None:
-            self._controlling = self._made_admin()
+            try:
+                self._controlling = self._made_admin()
+            except KafkaException as error:  # somebody is writing the certificates' files
+                raise translated(error.args[0], self.address.shown) from error
         return self._controlling
 
     async def ask(self, futures: Mapping[Any, Future[T]], where: str) -> T:
@@ -167,18 +170,21 @@ class Connection:
         while True:
             await asyncio.sleep(_LOOK_S)
             is_wanted = renewal.is_due() or is_wanted
-            if is_wanted and await self._is_taken(admin := self._made_admin()):
+            if is_wanted and await self._is_renewed():
                 is_wanted = False
-                self.admin, self._controlling = admin, None
-                self.made += 1
-                await self._sender.exchange()
                 get_logger().info("new certificates are used", brokers=self.address.shown)
 
-    async def _is_taken(self, admin: AdminClient) -> bool:
-        """Whether a broker lets it in. Until one does, the clients of before go on."""
+    async def _is_renewed(self) -> bool:
+        """Whether a broker lets in who shows what the files hold now, and all clients were made
+        anew. Until then, those of before go on."""
         timeout_s = self.limits.connect_timeout_ms / 1000
         try:
+            # Any of these clients may find files that somebody is writing at this moment.
+            admin = self._made_admin()
             await asyncio.to_thread(admin.list_topics, timeout=timeout_s)
+            self.admin, self._controlling = admin, None
+            self.made += 1
+            await self._sender.exchange()
         except KafkaException as error:
             told = translated(error.args[0], self.address.shown)
             get_logger().warning("no broker takes the new certificates yet", error=str(told))

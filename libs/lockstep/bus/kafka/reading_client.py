@@ -12,11 +12,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from lockstep.bus.kafka.connection import Connection, one
 from lockstep.bus.kafka.errors import translated
 from lockstep.bus.kafka.window import Key, Raw, Window, size_of
-from lockstep.events import LockstepError
+from lockstep.events import LockstepError, UnavailableError
+from lockstep.telemetry import get_logger
 
 _BATCH: Final = 512
 _POLL_S: Final = 0.005
 _IDLE_S: Final = 0.2
+_REOPEN_S: Final = 1.0  # after files that could not be used
 _QUEUED_KB: Final = 4_096
 _AT_ONCE_BYTES: Final = 1_048_576
 _PASSING: Final = frozenset(
@@ -32,7 +34,8 @@ _NO_HEADERS: Final[dict[str, bytes]] = {}
 
 class ReadingClient:
     """`windows` is the event loop's. The client's calls wait for one another, so only the thread
-    makes any. `wait_ms`: for so long a broker that has nothing lets the client wait."""
+    makes any. `wait_ms`: for so long a broker that has nothing lets the client wait. Making one
+    raises UnavailableError while the files of certificates cannot be used."""
 
     def __init__(
         self, connection: Connection, limit_bytes: int, wait_ms: int, freed: asyncio.Event
@@ -49,7 +52,8 @@ class ReadingClient:
         self._connection = connection
         self._wait_ms = wait_ms
         self._made = connection.made
-        self._consumer = Consumer(_config(connection, wait_ms))
+        self._reopens_s = 0.0
+        self._consumer = self._opened()
         self._thread = threading.Thread(target=self._run, name="kafka-read", daemon=True)
         self._thread.start()
 
@@ -109,10 +113,20 @@ class ReadingClient:
                 self._consumer.pause([one(key[0], 0, key[1])])
 
     def _reopen(self, paused: list[Window]) -> None:
-        """Certificates were replaced: another client goes on where this one was."""
-        self._made = self._connection.made
+        """Certificates were replaced: another client goes on where this one was. This one stays
+        while their files cannot be used: somebody may be writing them."""
+        now_s = self._loop.time()
+        if now_s < self._reopens_s:
+            return
+        self._reopens_s = now_s + _REOPEN_S
+        made = self._connection.made
+        try:
+            fresh = self._opened()
+        except UnavailableError as error:
+            get_logger().warning("new certificates cannot be used to read yet", error=str(error))
+            return
         self._consumer.close()
-        self._consumer = Consumer(_config(self._connection, self._wait_ms))
+        self._consumer, self._made = fresh, made
         places = [one(topic, at, partition) for (topic, partition), at in self._places.items()]
         try:
             if places:
@@ -121,6 +135,12 @@ class ReadingClient:
                 self._consumer.pause([one(window.key[0], 0, window.key[1])])
         except KafkaException as error:
             self._post(self._trouble, None, translated(error.args[0], ""))
+
+    def _opened(self) -> Consumer:
+        try:
+            return Consumer(_config(self._connection, self._wait_ms))
+        except KafkaException as error:
+            raise translated(error.args[0], self._connection.address.shown) from error
 
     def _resume(self, paused: list[Window]) -> None:
         for window in list(paused):

@@ -4,6 +4,7 @@ become of each message and hands it to the event loop."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -96,18 +97,18 @@ class Sender:
 
     async def exchange(self) -> None:
         """Goes on with a producer that has read its files anew. What is under way with the one
-        before is finished first, and what comes meanwhile waits, so that the order stays."""
+        before is finished first, and what comes meanwhile waits, so that the order stays.
+        KafkaException: the files cannot be used now, and the one before goes on."""
         if self._waiting is not None:
             return
+        before, fresh = self._producer, self._made()
         self._waiting = deque()
-        before = self._producer
         try:
             patience_s = self._limits.publish_timeout_ms / 1000 + _FLUSH_S
             await asyncio.to_thread(before.flush, patience_s)
         finally:
-            if before is self._producer:
-                self._broken.append(before)  # what is left there, if anything, came to nothing
-                self._producer = self._made()
+            self._broken.append(before)  # what is left there, if anything, came to nothing
+            self._producer = fresh
             waiting, self._waiting = self._waiting, None
             for message in waiting:
                 try:
@@ -146,8 +147,10 @@ class Sender:
                     len(message.value), MAX_REQUEST_BYTES, where=message.where
                 ) from error
             if told.fatal():
-                self._broken.append(self._producer)
-                self._producer = self._made()
+                with contextlib.suppress(KafkaException):  # bad files: the next message tries again
+                    fresh = self._made()
+                    self._broken.append(self._producer)
+                    self._producer = fresh
             raise translated(told, message.where) from error
 
     def _settle(self, message: _Message, error: KafkaError | None, offset: int | None) -> None:

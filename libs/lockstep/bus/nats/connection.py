@@ -26,6 +26,7 @@ from lockstep.bus.nats.dialing import RECONNECT_EVERY_MS, Callbacks, dial, hang_
 from lockstep.bus.nats.errors import NobodyAnswersError, NotConnectedError, translated
 from lockstep.bus.nats.farewells import Farewells, Owed
 from lockstep.bus.nats.serving import Serving
+from lockstep.bus.nats.troubles import Troubles
 from lockstep.bus.subjects import refuse_unfit
 from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
@@ -81,6 +82,7 @@ class Connection:
         self._listening: dict[int, Listening] = {}
         self._keys = itertools.count()
         self._answers = Answers()
+        self._troubles = Troubles(address.shown)
         self._closing = False
         self._restoring: asyncio.Task[None] | None = None
 
@@ -229,11 +231,12 @@ class Connection:
         # A message handed to a client that is reconnecting would be sent later, when its sender has
         # long given it up.
         if not self._client.is_connected:
-            raise NotConnectedError("the bus cannot be reached", where=self.address.shown)
+            raise self._troubles.error("the bus cannot be reached")
 
     async def _connect(self) -> None:
         """A new client; what its predecessors still say is not heard."""
         dialled: list[Client] = []
+        now_s = asyncio.get_running_loop().time
 
         async def disconnected() -> None:
             if not self._closing and dialled == [self._client]:
@@ -242,7 +245,8 @@ class Connection:
 
         async def reconnected() -> None:
             self.generation += 1
-            self.serving.arrived(asyncio.get_running_loop().time())
+            self._troubles.ended()
+            self.serving.arrived(now_s())
             self._log.info("the bus is back", server=self.address.shown)
 
         async def closed() -> None:
@@ -250,10 +254,14 @@ class Connection:
             if not self._closing and dialled == [self._client]:
                 self._restoring = asyncio.get_running_loop().create_task(self._restore())
 
-        callbacks = Callbacks(disconnected, reconnected, closed)
+        def failed(error: Exception) -> None:
+            self._troubles.heard(error, now_s())
+
+        callbacks = Callbacks(disconnected, reconnected, closed, failed)
         self._client = await dial(self.address, self.limits, self._name, callbacks)
         dialled.append(self._client)
-        self.serving.arrived(asyncio.get_running_loop().time())
+        self._troubles.ended()
+        self.serving.arrived(now_s())
 
     async def _round_trip(self, where: str, timeout_ms: int) -> None:
         """On return the server has done all that was asked of it before: it takes in order what
@@ -278,7 +286,7 @@ class Connection:
                     if listening.current is None:
                         await listening.begin(self._client)
             except (UnavailableError, BusRefusedError) as error:
-                self._log.warning("the bus is away", error=str(error))
+                self._troubles.away(error, asyncio.get_running_loop().time())
                 await asyncio.sleep(RECONNECT_EVERY_MS / 1000)
             else:
                 self.generation += 1

@@ -14,10 +14,10 @@ from nats.aio.client import Client
 from lockstep.bus.errors import BusRefusedError
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import Address
+from lockstep.bus.nats.errors import is_refusal
 from lockstep.bus.nats.renewing import RenewingClient
 from lockstep.bus.nats.transport import WatchedTransport
 from lockstep.events import UnavailableError
-from lockstep.telemetry import get_logger
 
 RECONNECT_EVERY_MS: Final = 100
 _PING_EVERY_S: Final = 1
@@ -38,6 +38,9 @@ class Callbacks:
     disconnected: Callback
     reconnected: Callback
     closed: Callback
+    failed: Callable[[Exception], None]
+    """With the reason why an attempt to connect, or to come back, has failed; or with what else the
+    server complains of."""
 
 
 async def dial(address: Address, limits: BusLimits, name: str, callbacks: Callbacks) -> Client:
@@ -51,9 +54,9 @@ async def dial(address: Address, limits: BusLimits, name: str, callbacks: Callba
 
     async def note(error: Exception) -> None:
         errors[:] = [error]
-        if "authorization" in str(error).lower():
+        if is_refusal(error):
             refused.set()
-        get_logger().debug("bus error", error=str(error) or type(error).__name__)
+        callbacks.failed(error)
 
     connecting = asyncio.ensure_future(_connect(client, address, limits, name, callbacks, note))
     refusing = asyncio.ensure_future(refused.wait())
@@ -79,7 +82,10 @@ async def dial(address: Address, limits: BusLimits, name: str, callbacks: Callba
 
 
 async def hang_up(client: Client) -> None:
-    """Sends what is pending, as far as the server takes it, and disconnects."""
+    """Sends what is pending, as far as the server takes it, and disconnects; also a client that
+    never began to connect."""
+    if client._flush_queue is None:  # the library insists on it
+        return
     # A server that does not read any more would hold us up for ever.
     with contextlib.suppress(nats.errors.Error, OSError, asyncio.TimeoutError):
         async with asyncio.timeout(_CLOSE_TIMEOUT_S):

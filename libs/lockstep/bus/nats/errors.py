@@ -18,6 +18,7 @@ NOT_THERE: Final = frozenset({10059, 10014})  # stream, consumer
 NOT_TOGETHER: Final = 10174
 _STORE_FAILED: Final = 10077  # the description tells why
 _NO_ROOM: Final = frozenset({10002, 10023, 10028, 10047})  # of the account or server, not of a log
+_TOO_MANY: Final = {10026: "max_consumers", 10027: "max_streams"}  # by what limits them
 # Statuses, and codes of its own that a cluster gives while a leader changes: no peer is up yet, an
 # earlier attempt under this id is still under way, a replica has yet to catch up.
 _TEMPORARY: Final = frozenset({404, 408, 429})
@@ -26,6 +27,14 @@ _SETTLING: Final = frozenset({10005, 10158, 10180})
 
 class NotConnectedError(UnavailableError):
     """There is no connection at this moment; it is being restored."""
+
+
+class CredentialsError(nats.errors.Error):
+    """A file of credentials that cannot be used as it is now. One of the client library's errors,
+    as after any other it would not try again."""
+
+    def __init__(self, file: str, why: str) -> None:
+        super().__init__(f"the credentials in {file} cannot be used: {why}")
 
 
 class NoAnswerError(UnavailableError):
@@ -58,6 +67,12 @@ class ApiError(LockstepError):
         self.code = code
 
 
+def is_refusal(error: Exception) -> bool:
+    """Whether the server was reached and does not let us in."""
+    # The name of a file may say anything.
+    return not isinstance(error, CredentialsError) and "authorization" in str(error).lower()
+
+
 @contextlib.contextmanager
 def translated(where: str) -> Iterator[None]:
     """Raises what NATS raises within the block as UnavailableError."""
@@ -80,6 +95,12 @@ def api_error(where: str, error: dict[str, Any], limit_bytes: int = 0) -> Lockst
             f"the bus has no room: {text}",
             where=where,
             hint="free disk space on the bus server, or raise JetStream's limits there",
+        )
+    if code in _TOO_MANY:
+        return NoRoomError(
+            f"the bus has no room: {text}",
+            where=where,
+            hint=f"raise {_TOO_MANY[code]} of the account that the bus server has for the suite",
         )
     status = int(error.get("code", 500))
     known = code in NO_MESSAGE or code in NOT_THERE
