@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
-from lockstep.events import AttributeType, Fault, LockstepError
+from lockstep.events import AttributeType, Fault, LockstepError, UnavailableError
 
 MAX_ANSWER_ROWS: Final = 50_000
 """That one question may bring."""
@@ -17,6 +17,21 @@ class DatabaseError(LockstepError):
     """A database that answers, and cannot do what was asked: somebody has to look after it."""
 
     fault = Fault.USER
+
+
+class LoginRefusedError(UnavailableError):
+    """A database that answers, and does not let us in. No sender can mend that, and it passes: a
+    password is changed in two places, one after the other. `said`: the server's words. They name
+    the user, so they stand beside `where`, which logs have and senders have not."""
+
+    def __init__(self, said: str, *, where: str) -> None:
+        super().__init__(
+            "the database refuses the login",
+            where=f"{where} ({said})",
+            hint="look at its user and password, and the secret or datasource that they come from;"
+            " the log says more",
+        )
+        self.said = said
 
 
 class RowChange(IntEnum):

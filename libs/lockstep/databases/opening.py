@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, Final
 
 from lockstep.clock import Clock
 from lockstep.databases.comparing import ComparingFollowing, Looking
-from lockstep.databases.contract import Asking, Following, Memory, ReadRows, TableShape
+from lockstep.databases.contract import (
+    Asking,
+    DatabaseError,
+    Following,
+    LoginRefusedError,
+    Memory,
+    ReadRows,
+    TableShape,
+)
 from lockstep.databases.datasources import Datasource, DatasourceError
 from lockstep.databases.listening import Listening, RowOperation
 from lockstep.databases.mysql.asking import MysqlAsking
@@ -26,6 +35,7 @@ from lockstep.databases.sqlite.asking import SqliteAsking
 from lockstep.databases.sqlite.looking import SqliteLooking
 from lockstep.databases.sqlite.reading import read_sqlite, sqlite_file_of
 
+_LOG: Final = logging.getLogger(__name__)
 POLL_MS: Final = 200
 WHOLE_POLL_MS: Final = 1_000
 """Where each look reads all."""
@@ -126,13 +136,13 @@ def open_polling(
 
 
 async def check_datasource(datasource: Datasource) -> str:
-    """Which server answers. Errors: UnavailableError, DatabaseError."""
-    match datasource.kind:
-        case "mysql":
-            return await mysql_server_of(datasource)
-        case "sqlite":
-            return await sqlite_file_of(datasource)
-    return await server_of(datasource)
+    """Which server answers. Errors: UnavailableError, DatabaseError: whoever looks is told as whom
+    the server does not let them in."""
+    check = {"mysql": mysql_server_of, "sqlite": sqlite_file_of}.get(datasource.kind, server_of)
+    try:
+        return await check(datasource)
+    except LoginRefusedError as error:
+        raise DatabaseError(error.said, where=datasource.name, hint=error.hint) from error
 
 
 async def read_datasource(
@@ -155,7 +165,34 @@ _ASKING: Final[Mapping[str, Callable[[Datasource], Asking]]] = {
 
 def open_asking(datasource: Datasource) -> Asking:
     """Connects when it is first asked. DatasourceError where a package is missing."""
-    return _ASKING[datasource.kind](datasource)
+    return _Telling(_ASKING[datasource.kind](datasource))
+
+
+class _Telling:
+    """Another asking. The log tells when the database refuses the login, once until it does not:
+    who sends events is not told as whom we came, and maybe nobody else hears of it."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+        self._is_told = False
+
+    async def rows(
+        self, shape: TableShape, equal: Sequence[str], keys: Sequence[tuple[Any, ...]]
+    ) -> list[tuple[Any, ...]]:
+        """See `Asking`."""
+        try:
+            found = await self._asking.rows(shape, equal, keys)
+        except LoginRefusedError as error:
+            if not self._is_told:
+                self._is_told = True
+                _LOG.warning("a table waits for its database: %s", error)
+            raise
+        self._is_told = False
+        return found
+
+    async def close(self) -> None:
+        """See `Asking`."""
+        await self._asking.close()
 
 
 def _mongodb(name: str) -> Any:

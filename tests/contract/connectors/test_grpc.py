@@ -95,6 +95,38 @@ async def test_what_a_server_says_decides_whether_a_message_is_sent_again(
         await sink.close()
 
 
+@pytest.mark.parametrize(
+    ("metadata", "wanted"),
+    [
+        ("'authorization:Bearer s','x-id:{{n}}'", UnavailableError),
+        ("", UnavailableError),
+        ("'authorization:Bearer {{n}}'", MessageRefusedError),
+        ("{{all}}", MessageRefusedError),
+    ],
+)
+async def test_a_login_that_is_refused_is_the_rows_fault_where_the_row_brings_it(
+    metadata: str, wanted: type[Exception]
+) -> None:
+    """That of the sink may be changing just now: rows wait."""
+
+    async def serve(messages: list[bytes], context: Any) -> bytes:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, "who are you?")
+        raise AssertionError
+
+    async with grpc_server(serve) as port:
+        url = f"grpc://127.0.0.1:{port}/seq"
+        sink = GrpcSink({"publisher.url": url, "metadata": metadata})
+        with pytest.raises(wanted, match="UNAUTHENTICATED: who are you") as caught:
+            await sink.send(Message("A/main/0/7.1", b"{}", "application/json", 0, {}, filled))
+        assert ("look at its secrets" in str(caught.value)) == (wanted is UnavailableError)
+        await sink.close()
+
+
+def filled(text: str) -> str:
+    """With values of an event."""
+    return text.replace("{{all}}", "'authorization:Bearer 7'").replace("{{n}}", "7")
+
+
 async def test_a_server_that_says_nothing_is_away() -> None:
     """After the time that the sink gives it."""
 

@@ -110,6 +110,34 @@ async def test_the_http_sink_follows_no_redirect(status: int, kind: type[Excepti
     await new.stop()
 
 
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"headers": "'Authorization:Bearer s','X-Id:{{n}}'"}, UnavailableError),
+        ({"headers": "'X-Api-Key:s','X-Id:{{n}}'"}, UnavailableError),
+        ({"basic.auth.username": "ann", "headers": "'X-Api-Key:{{n}}'"}, UnavailableError),
+        ({"headers": "'X-Id:1'"}, UnavailableError),
+        ({"headers": "'authorization:Bearer {{n}}','X-Api-Key:s'"}, MessageRefusedError),
+        ({"headers": "'X-Id:{{n}}'"}, MessageRefusedError),
+    ],
+)
+async def test_a_login_that_is_refused_is_the_rows_fault_where_the_row_brings_it(
+    options: dict[str, str], kind: type[Exception]
+) -> None:
+    """That of the sink may be changing just now: rows wait. A right that is missing (403) refuses
+    them."""
+    hook = Hook()
+    await hook.start()
+    sink = HttpSink({"publisher.url": hook.url, **options})
+    for status, wanted in ((401, kind), (403, MessageRefusedError)):
+        hook.redirect = web.Response(status=status)
+        with pytest.raises(wanted, match=f"answered {status}") as caught:
+            await sink.send(message(1))
+        assert ("look at its secrets" in str(caught.value)) == (wanted is UnavailableError)
+    await sink.close()
+    await hook.stop()
+
+
 async def test_the_file_source_keeps_its_promise(tmp_path: Path) -> None:
     """What was not acknowledged comes again, and is known."""
     path = tmp_path / "a.log"

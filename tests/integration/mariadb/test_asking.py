@@ -113,6 +113,32 @@ async def test_what_does_not_fit_is_refused(place: Place) -> None:
             await place.rows(("id",), (4_000_000_000,), **{column: wanted})
 
 
+@pytest.mark.parametrize(
+    ("change", "back", "said"),
+    [
+        ("IDENTIFIED BY 'other'", "IDENTIFIED BY '{}'", "for user 'lockstep'"),
+        ("ACCOUNT LOCK", "ACCOUNT UNLOCK", "locked"),
+        ("PASSWORD EXPIRE", "IDENTIFIED BY '{}'", "expired"),
+    ],
+)
+async def test_a_login_that_is_refused_is_waited_for(
+    place: Place, change: str, back: str, said: str
+) -> None:
+    """As a server that is away is: somebody changes the password just now. The user's name stands
+    beside the message, where senders do not see it."""
+    connection = await aiomysql.connect(**parameters_of(place.datasource))
+    cursor = await connection.cursor()
+    await cursor.execute("SET GLOBAL disconnect_on_expired_password = ON")
+    await cursor.execute(f"ALTER USER lockstep {change}")
+    with pytest.raises(UnavailableError, match=said) as caught:
+        await place.rows(("id",), (1,))
+    assert caught.value.message == "the database refuses the login"
+    assert "lockstep" not in str(caught.value.hint)
+    await cursor.execute(f"ALTER USER lockstep {back.format(place.datasource.password)}")
+    connection.close()
+    assert await place.rows(("id",), (1,)) == [ONE]
+
+
 async def test_what_is_locked_is_waited_for_and_given_up(place: Place) -> None:
     """As long as the datasource says; the pool answers again afterwards."""
     connection = await aiomysql.connect(**parameters_of(place.datasource))

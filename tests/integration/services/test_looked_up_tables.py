@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiomysql
 import asyncpg
 import pytest
 
+from lockstep.bus import BusLimits
 from lockstep.databases import datasource_of_url
 from lockstep.databases.mysql.connections import parameters_of
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.plan.plans import plan_of
-from tests.integration.services.cluster import Cluster, until
+from tests.integration.services.cluster import CLOCK, Cluster, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.tables_of_others import asked_over_an_absence, post
 from tests.mariadb.server import start_mariadb
@@ -128,6 +131,51 @@ async def test_a_mariadb_is_asked_likewise(cluster_of: Start, tmp_path: Path) ->
             cluster, text, rename=rename, leave=(leave,), come_back=server.start
         )
     await server.kill()
+
+
+async def test_a_login_that_is_refused_makes_senders_wait(
+    cluster_of: Start,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a password is changed, first at the database: 503, and a message of the bus is in the
+    app later. Senders are not told as whom the database is asked; the log is, once."""
+    (tmp_path / "shop").write_text("one")
+    made = BusLimits.of
+    monkeypatch.setattr(
+        BusLimits, "of", lambda settings: replace(made(settings), ingress_redelivery_ms=1_000)
+    )
+    async with cluster_of(*NODES, LOCKSTEP_SECRETS__FOLDER=str(tmp_path)) as cluster:
+        db = await database(cluster)
+        await db.execute("DROP ROLE IF EXISTS rotated")
+        await db.execute("CREATE ROLE rotated LOGIN PASSWORD 'one'")
+        schema = await db.fetchval("SELECT current_schema()")
+        await db.execute(f"ALTER ROLE rotated SET search_path = {schema}")
+        await db.execute(f"GRANT USAGE ON SCHEMA {schema} TO rotated")
+        await db.execute("GRANT SELECT ON customers TO rotated")
+        at = urlsplit(cluster.settings.store.postgres_dsn.get_secret_value())
+        url = f"jdbc:postgresql://{at.hostname}:{at.port}{at.path}"
+        store = f"jdbc.url='{url}', username='rotated', password='${{secret:shop}}',"
+        app = await cluster.deploy(APP.format(name="Rotated", store=store))
+        await db.execute("ALTER ROLE rotated PASSWORD 'two'")
+        for key in ("first", "second"):
+            status, answer = await post(cluster, app, "Orders", [1, 1], key=key)
+            assert (status, answer["detail"]) == (503, "the database refuses the login")
+            assert "secret" in answer["hint"]
+            assert "rotated" not in str(answer)
+        said = [line for line in caplog.messages if 'for user "rotated"' in line]
+        assert len(said) == 1
+        await cluster.watcher.bus.ingress.publish(app, "Orders", b"[2, 2]")
+        await CLOCK.sleep_ms(500)
+        (tmp_path / "shop").write_text("two")
+        await cluster.send(app, "Orders", [3, 3])
+        rows = await cluster.published_count(app, 2)
+        assert sorted(row.data for row in rows) == [(2, None), (3, None)]
+        assert not await cluster.watcher.bus.dead_letters.read(app)
+        await db.execute("DROP OWNED BY rotated")
+        await db.execute("DROP ROLE rotated")
+        await db.close()
 
 
 @pytest.mark.parametrize("batches", [40])

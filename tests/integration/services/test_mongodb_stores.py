@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from pymongo import AsyncMongoClient, errors
 
 from lockstep.databases import DatabaseError, TableShape, mongodb_at, open_asking
+from lockstep.databases.mongodb.client import MongoClient
 from lockstep.databases.mongodb.looking import MongoLooking
 from lockstep.events import AttributeType, UnavailableError
 from tests.integration.services.cluster import CLOCK
@@ -24,6 +26,8 @@ from tests.integration.services.tables_of_others import (
     ordered,
 )
 from tests.mongodb.server import MongoServer
+from tests.tls.certificates import Authority
+from tests.tls.terminator import terminating
 
 COPIES = """
 @app:name('{name}')
@@ -115,6 +119,44 @@ async def test_a_look_reads_all(place: Place) -> None:
     with pytest.raises(DatabaseError, match=r"two rows have id=\(7,\)"):
         await looking.look()
     await looking.close()
+
+
+async def test_certificates_that_are_replaced_are_taken(place: Place, tmp_path: Path) -> None:
+    """The authority and what is shown, by new connections: so many questions at once need some. One
+    that is under way ends with what it has. Files that do not fit together are passed over."""
+    await place.client["shop"]["sales"].insert_many([{"id": n} for n in range(5_000)])
+    authority = Authority(tmp_path / "tls")
+    own, shown = authority.give("server"), tmp_path / "shown.pem"
+    trusted = tmp_path / "trusted.pem"
+
+    def write(giving: Authority) -> None:
+        pair = giving.give("client")
+        shown.write_bytes(pair.certificate.read_bytes() + pair.key.read_bytes())
+        trusted.write_bytes(giving.file.read_bytes())
+
+    write(authority)
+    async with terminating(place.server.port, authority.files(own)) as port:
+        files = f"tls=true&tlsCAFile={trusted}&tlsCertificateKeyFile={shown}"
+        uri = f"mongodb://127.0.0.1:{port}/shop?{files}"
+        client = MongoClient(replace(mongodb_at(uri, "shop"), statement_timeout_ms=3_000))
+
+        async def found() -> int:
+            return len(await client.find("sales", {}, ("id",), 5_000))
+
+        assert await found() == 5_000
+        shown.write_text("-----BEGIN")
+        assert await found() == 5_000
+        fresh = Authority(tmp_path / "fresh")
+        pair = fresh.give("server")
+        before = asyncio.ensure_future(found())
+        await asyncio.sleep(0.005)  # a part of the documents has come
+        for old, new in ((own.certificate, pair.certificate), (own.key, pair.key)):
+            old.write_bytes(new.read_bytes())
+        authority.file.write_bytes(fresh.file.read_bytes())
+        write(fresh)
+        at_once = [found() for _ in range(4)]
+        assert await asyncio.gather(before, *at_once) == [5_000] * 5
+        await client.close()
 
 
 async def held(place: Place) -> list[tuple[Any, ...]]:

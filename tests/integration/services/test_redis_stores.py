@@ -118,6 +118,17 @@ async def test_rows_are_asked_for_by_their_whole_keys(place: Place) -> None:
     await asking.close()
 
 
+async def test_a_login_that_is_refused_is_waited_for(place: Place) -> None:
+    """A wrong password, and none where one is wanted: somebody may be changing it just now."""
+    await place.put("shops*[1]:8:c", name="")
+    for password in ("wrong", ""):
+        asking = open_asking(redis_at("127.0.0.1", place.server.port, password))
+        with pytest.raises(UnavailableError, match=r"refuses the login \(hint: .*secret") as caught:
+            await asking.rows(SHAPE, ("id", "shop"), [(8, "c")])
+        assert caught.value.message == "the database refuses the login"
+        await asking.close()
+
+
 async def test_a_look_finds_all_rows_and_nothing_else(place: Place) -> None:
     """Many of them; not keys that only look alike, and not what is no hash."""
     async with place.client.pipeline(transaction=False) as pipeline:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from tests.integration.services.cluster import until
 from tests.integration.services.conftest import Start
@@ -90,3 +91,76 @@ async def test_secrets_come_change_and_are_never_told(cluster_of: Start, tmp_pat
         _, answer = await cluster.asked("GET", f"/v1/apps/{app}")
         text = str(answer)
         assert "${secret:token}" in text
+
+
+CALLING = """
+@app:name('Rotated')
+define stream In (a int);
+@sink(type='http', publisher.url='{url}', headers="'Authorization: Bearer ${{secret:token}}'",
+      @map(type='json'))
+define stream Out (a int);
+from In select a insert into Out;
+"""
+
+
+async def test_no_row_is_lost_while_a_secret_is_changed_in_two_places(
+    cluster_of: Start, tmp_path: Path
+) -> None:
+    """First at the server, then first in the folder. Until both agree the status and the log tell
+    which sink waits, and for what."""
+    good = FIRST
+    seen: list[int] = []
+
+    async def receive(request: web.Request) -> web.Response:
+        if request.headers["Authorization"] != f"Bearer {good}":
+            return web.Response(status=401, text="who are you?")
+        seen.append((await request.json())["event"]["a"])
+        return web.Response()
+
+    token = tmp_path / "token"
+    token.write_text(FIRST)
+    settings = {
+        "LOCKSTEP_SECRETS__FOLDER": str(tmp_path),
+        "LOCKSTEP_PUBLISHER__RETRY_MAX_ATTEMPTS": "1000000",
+    }
+    async with webhook(receive) as url, cluster_of(*NODES, **settings) as cluster:
+        app = await cluster.deploy(CALLING.format(url=url))
+
+        async def troubled() -> Any:
+            _, found = await cluster.asked("GET", f"/v1/apps/{app}/status")
+            return [one for one in found["sinks"] if one["trouble"]]
+
+        async def sent(value: int) -> None:
+            await cluster.send(app, "In", [[value]])
+
+        async def arrived() -> bool:
+            return seen == list(range(1, len(seen) + 1)) and seen[-1:] == [last]
+
+        last = 1
+        await sent(1)
+        await until(arrived, "the first row")
+        with capture_logs() as said:
+            good = SECOND
+            await sent(2)
+            (sink,) = await until(troubled, "trouble of the sink")
+        assert sink["sink"] == "Out.0.http"
+        assert "answered 401: who are you?" in sink["trouble"]
+        assert "look at its secrets" in sink["trouble"]
+        away = next(one for one in said if one["event"] == "sink away")
+        assert (away["sink"], away["error"]) == (sink["sink"], sink["trouble"])
+        last = 2
+        token.write_text(SECOND)
+        await until(arrived, "the row from between")
+
+        async def untroubled() -> bool:
+            return not await troubled()
+
+        await until(untroubled, "no trouble any more")
+        token.write_text(FIRST)
+        while not await troubled():  # until the publisher has it
+            last += 1
+            await sent(last)
+            await asyncio.sleep(0.1)
+        good = FIRST
+        await until(arrived, "the rows from between", seen=lambda: (last, seen))
+        assert not await cluster.watcher.bus.dead_letters.read(app)

@@ -14,6 +14,7 @@ import grpc.aio
 
 from lockstep.connectors.grpc.events import NoEventError, event_bytes, read_event
 from lockstep.connectors.grpc.urls import PROCESS, MethodUrl, method_url
+from lockstep.connectors.logins import LOGIN_HINT, row_brings_login
 from lockstep.connectors.tls import NAMES, refuse_own
 from lockstep.events import UnavailableError
 from lockstep.sinks import Message, MessageRefusedError, headers_filled
@@ -25,11 +26,13 @@ KEY: Final = "idempotency-key"
 SHOWN_CHARACTERS: Final = 200
 REFUSED: Final = frozenset(
     {
-        "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "UNAUTHENTICATED",
+        "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
         "FAILED_PRECONDITION", "OUT_OF_RANGE", "UNIMPLEMENTED", "DATA_LOSS",
     }
 )  # fmt: skip
 """Statuses that stay the same when a message is sent again; with any other it is."""
+UNAUTHENTICATED: Final = "UNAUTHENTICATED"
+"""Stays so for a row that brings its own login; that of the sink may be changing just now."""
 _NAME: Final = re.compile(r"[0-9a-z_.-]+")
 
 
@@ -52,6 +55,7 @@ class GrpcCalls:
         self._path = self._url.path(options.get("service", ""))
         self._headers = options.get("headers", "")
         self._metadata = options.get("metadata", "")
+        self._is_rows_login = row_brings_login(f"{self._metadata},{self._headers}")
         self._timeout_ms = int(options.get("call.timeout", TIMEOUT_MS))
         self._most_bytes = int(options.get("max.inbound.message.size", MAX_ANSWER_BYTES))
         self._is_secure = options.get("enable.ssl", "").strip().lower() == "true"
@@ -129,9 +133,10 @@ class GrpcCalls:
     def _failed(self, error: grpc.aio.AioRpcError) -> Exception:
         status = error.code().name
         text = f"{self}: {status}: {(error.details() or '')[:SHOWN_CHARACTERS]}"
-        if status in REFUSED:
+        is_login = status == UNAUTHENTICATED
+        if status in REFUSED or (is_login and self._is_rows_login):
             return MessageRefusedError(text)
-        return UnavailableError(text)
+        return UnavailableError(text, hint=LOGIN_HINT if is_login else None)
 
 
 def _checked(name: str, value: str) -> str:

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pymongo import AsyncMongoClient, errors
 from pymongo.uri_parser import split_options
 
-from lockstep.databases.contract import DatabaseError
+from lockstep.databases.contract import DatabaseError, LoginRefusedError
 from lockstep.databases.datasources import Datasource
 from lockstep.events import UnavailableError
 from lockstep.secrets.closed import refuse_closed
+from lockstep.tls import Renewal, TlsFiles
 
 READ_AT_ONCE: Final = 1_000
+_LOGIN_REFUSED: Final = 18
 Document = Mapping[str, Any]
 
 
+@dataclass
+class _Driver:
+    """The driver's client, which has read the files of its uri. `asking`: questions under way."""
+
+    client: AsyncMongoClient[dict[str, Any]]
+    renewal: Renewal
+    asking: int = 0
+
+
 class MongoClient:
-    """Connects when it is first asked; the driver's pool has at most `max_connections`."""
+    """Connects when it is first asked; the driver's pool has at most `max_connections`. The driver
+    reads certificates once, so another client of it takes over when their files change."""
 
     def __init__(self, datasource: Datasource) -> None:
         self._datasource = datasource
-        self._client: AsyncMongoClient[dict[str, Any]] | None = None
+        self._driver: _Driver | None = None
 
     async def find(
         self, collection: str, which: Document, fields: Sequence[str], most: int
@@ -32,10 +46,11 @@ class MongoClient:
         where = f"{self._datasource.name}.{collection}"
         shown = {"_id": 0, **dict.fromkeys(fields, 1)}
         try:
-            found = self._opened()[self._datasource.database][collection].find(
-                dict(which), shown, limit=most, batch_size=READ_AT_ONCE
-            )
-            return await found.to_list(None)
+            async with self._opened() as client:
+                found = client[self._datasource.database][collection].find(
+                    dict(which), shown, limit=most, batch_size=READ_AT_ONCE
+                )
+                return await found.to_list(None)
         except (
             errors.ConnectionFailure,
             errors.ExecutionTimeout,
@@ -47,26 +62,51 @@ class MongoClient:
         except errors.PyMongoError as error:
             if error.timeout:
                 raise UnavailableError("no answer in time", where=where) from error
+            if isinstance(error, errors.OperationFailure) and error.code == _LOGIN_REFUSED:
+                raise LoginRefusedError(str(error), where=where) from error
             raise DatabaseError(str(error), where=where) from error
 
     async def close(self) -> None:
         """Ends all connections; idempotent."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        driver, self._driver = self._driver, None
+        if driver is not None:
+            await driver.client.close()
 
-    def _opened(self) -> AsyncMongoClient[dict[str, Any]]:
-        """OSError for a key of the suite: an app says which file it is."""
-        if self._client is None:
-            if text := self._datasource.dsn.partition("?")[2]:
-                options = split_options(text, validate=False)
-                refuse_closed(options.get("tlsCertificateKeyFile", ""))
-            limit_ms = self._datasource.statement_timeout_ms
-            self._client = AsyncMongoClient(
-                self._datasource.dsn,
-                maxPoolSize=self._datasource.max_connections,
-                serverSelectionTimeoutMS=limit_ms,
-                connectTimeoutMS=limit_ms,
-                timeoutMS=limit_ms,
-            )
-        return self._client
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[AsyncMongoClient[dict[str, Any]]]:
+        """For a question. One that was replaced is closed behind its last question. OSError for a
+        key of the suite: an app says which file it is."""
+        before = self._driver
+        if before is None or before.renewal.is_due():
+            self._driver = self._made()
+        driver = self._driver
+        assert driver is not None
+        driver.asking += 1
+        try:
+            if before is not None and before is not driver and not before.asking:
+                await before.client.close()
+            yield driver.client
+        finally:
+            driver.asking -= 1
+            if driver is not self._driver and not driver.asking:
+                await driver.client.close()
+
+    def _made(self) -> _Driver:
+        text = self._datasource.dsn.partition("?")[2]
+        options = split_options(text, validate=False) if text else {}
+        files = TlsFiles(
+            options.get("tlsCAFile", ""),
+            options.get("tlsCertificateKeyFile", ""),
+            password=options.get("tlsCertificateKeyFilePassword", ""),
+        )
+        refuse_closed(files.certificate)
+        renewal = Renewal(files)  # before the driver reads them: what changes meanwhile is new
+        limit_ms = self._datasource.statement_timeout_ms
+        client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(
+            self._datasource.dsn,
+            maxPoolSize=self._datasource.max_connections,
+            serverSelectionTimeoutMS=limit_ms,
+            connectTimeoutMS=limit_ms,
+            timeoutMS=limit_ms,
+        )
+        return _Driver(client, renewal)

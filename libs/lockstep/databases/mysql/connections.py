@@ -11,7 +11,7 @@ import aiomysql
 import pymysql
 from pymysql.cursors import SSCursor
 
-from lockstep.databases.contract import DatabaseError, ReadRows
+from lockstep.databases.contract import DatabaseError, LoginRefusedError, ReadRows
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.values import plain
 from lockstep.events import UnavailableError
@@ -38,6 +38,8 @@ READS_ONLY: Final = 1792
 """A transaction that can only read was to change something."""
 
 DENIED: Final = (1044, 1142, 1143)
+_LOGIN_REFUSED: Final = frozenset({1045, 1698, 1862, 3118, 4151})
+"""A wrong password, none, one that is over, a locked account as MySQL and as MariaDB say it."""
 
 
 async def mysql_server_of(datasource: Datasource) -> str:
@@ -189,10 +191,12 @@ def told(datasource: Datasource) -> Iterator[None]:
         if isinstance(error, OSError) or passes(error):
             why = str(error) or "it has not answered in time"
             raise UnavailableError(f"the database is away: {why}", where=datasource.name) from error
+        number = error.args[0] if error.args else 0
+        if number in _LOGIN_REFUSED:
+            raise LoginRefusedError(str(error.args[-1]), where=datasource.name) from error
         hint = "the datasource's user needs SELECT on it, and can change nothing here"
-        is_denied = bool(error.args) and error.args[0] in DENIED
         raise DatabaseError(
-            str(error), where=datasource.name, hint=hint if is_denied else None
+            str(error), where=datasource.name, hint=hint if number in DENIED else None
         ) from error
 
 

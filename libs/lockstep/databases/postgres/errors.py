@@ -8,7 +8,7 @@ from typing import Final
 
 import asyncpg
 
-from lockstep.databases.contract import DatabaseError
+from lockstep.databases.contract import DatabaseError, LoginRefusedError
 from lockstep.events import UnavailableError
 from lockstep.store.postgres import why_away
 from lockstep.store.postgres.connection import AWAY as STORE_AWAY
@@ -32,6 +32,8 @@ async def told(where: str) -> AsyncIterator[None]:
         ) from error
     except AWAY as error:
         raise UnavailableError(f"the database is away: {why_away(error)}", where=where) from error
+    except asyncpg.InvalidAuthorizationSpecificationError as error:  # a wrong password as well
+        raise LoginRefusedError(str(error), where=where) from error
     except asyncpg.InsufficientPrivilegeError as error:
         raise DatabaseError(
             str(error),

@@ -13,7 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from lockstep.clock import SystemClock
-from lockstep.databases.contract import DatabaseError
+from lockstep.databases.contract import DatabaseError, LoginRefusedError
 from lockstep.databases.datasources import Datasource
 from lockstep.events import UnavailableError
 from lockstep.leader.redis.moving import Moving
@@ -36,13 +36,19 @@ class RedisRefusedError(Exception):
     """The server does not let us do it."""
 
 
+class RedisLoginError(RedisRefusedError):
+    """It does not let us in."""
+
+
 @contextmanager
 def told(where: str) -> Iterator[None]:
-    """These two as errors of ours."""
+    """These as errors of ours."""
     try:
         yield
     except RedisAwayError as error:
         raise UnavailableError(f"the database is away: {error}", where=where) from error
+    except RedisLoginError as error:
+        raise LoginRefusedError(str(error), where=where) from error
     except RedisRefusedError as error:
         raise DatabaseError(str(error), where=where) from error
 
@@ -113,7 +119,7 @@ class RedisConnections:
         try:
             return await do(client)
         except exceptions.AuthenticationError as error:
-            raise RedisRefusedError(str(error)) from error
+            raise RedisLoginError(str(error)) from error
         except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
             raise RedisAwayError(str(error) or "no answer in time") from error
         except exceptions.RedisError as error:

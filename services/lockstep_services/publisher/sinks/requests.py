@@ -11,6 +11,7 @@ import aiohttp
 
 from lockstep.connectors.endpoints import known_address_of
 from lockstep.connectors.http import PORTS
+from lockstep.connectors.logins import LOGIN_HINT, row_brings_login
 from lockstep.connectors.oauth import TOKEN_URL
 from lockstep.connectors.oauth.token import AccessToken
 from lockstep.connectors.tls import context_of
@@ -33,18 +34,23 @@ MOST_BYTES: Final = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a request was answered. `is_cut`: there was more than was wanted."""
+    """What a request was answered. `is_cut`: there was more than was wanted. `is_rows_login`: what
+    it showed of who is calling may have come from the row."""
 
     url: str
     status: int
     headers: Mapping[str, str]
     body: bytes
     is_cut: bool
+    is_rows_login: bool = False
 
     def raise_if_bad(self) -> None:
         """UnavailableError, MessageRefusedError; what is below 300 is good."""
         if self.status >= 500 or self.status in RETRYABLE:
             raise UnavailableError(str(self))
+        if self.status == UNAUTHORIZED and not self.is_rows_login:
+            # No row's fault: somebody may be changing the password just now.
+            raise UnavailableError(str(self), hint=LOGIN_HINT)
         if self.status >= 400:
             raise MessageRefusedError(str(self))
         if self.status >= 300:
@@ -83,6 +89,9 @@ class Requests:
         if user is not None:
             self._headers["Authorization"] = aiohttp.encode_basic_auth(user, password)
         self._token = AccessToken(options) if TOKEN_URL in options else None
+        self._is_rows_login = (user is None and self._token is None) and row_brings_login(
+            options.get("headers", ""), self._url
+        )
         self._timeout_ms = int(options.get("socket.idle.timeout", TIMEOUT_MS))
         self._session: aiohttp.ClientSession | None = None
 
@@ -124,7 +133,9 @@ class Requests:
                     if len(body) > self._most_bytes:
                         break
                 is_cut = len(body) > self._most_bytes
-                return Answered(url, response.status, response.headers, bytes(body), is_cut)
+                return Answered(
+                    url, response.status, response.headers, bytes(body), is_cut, self._is_rows_login
+                )
         except (aiohttp.InvalidURL, ValueError) as error:
             raise self._refusal(url, error) from error
         except (aiohttp.ClientError, TimeoutError) as error:
