@@ -38,6 +38,11 @@ _OWN_FILES: Final = ("sslcert", "sslkey", "passfile")
 """Options of a url whose files say who is calling. Whom the suite trusts an app may trust, too."""
 
 
+_NO_PASSWORD: Final = " "
+"""To a server that an app names, without a password: asyncpg would look for one in PGPASSWORD and
+.pgpass, which are the suite's, and a url cannot say that there is none."""
+
+
 class DatasourceError(LockstepError):
     """A datasource that nobody named, or one that is named wrongly."""
 
@@ -266,7 +271,7 @@ def datasource_for(
         if found.kind == "sqlite" and is_named_closed(found.database):
             raise DatasourceError(f"{found.database} is not for apps", where=found.name, hint=HINT)
         if url:
-            _refuse_own_files(found)
+            found = _without_own_login(found)
         return replace(found, is_apps=True)
     if name not in known:
         raise DatasourceError(
@@ -276,14 +281,23 @@ def datasource_for(
     return known[name]
 
 
-def _refuse_own_files(datasource: Datasource) -> None:
-    """DatasourceError for a key of the suite. Asks the file system, as the database's client does
-    when it opens the file; where no file is named, nothing is asked."""
+def _without_own_login(datasource: Datasource) -> Datasource:
+    """DatasourceError for a key or a password of the suite, whose server the app says. Asks the
+    file system, as the database's client does when it opens the file; where no file is named,
+    nothing is asked."""
     given = dict(parse_qsl(datasource.options))
     try:
         refuse_closed(*(given.get(name, "") for name in _OWN_FILES))
     except OSError as error:
         raise DatasourceError(str(error), where=datasource.name) from error
+    if "service" in given:
+        raise DatasourceError(
+            "its url names a service of the machine", where=datasource.name,
+            hint="write host, database, user and password, or name a datasource",
+        )  # fmt: skip
+    if datasource.kind == "postgresql" and not datasource.password and "passfile" not in given:
+        return replace(datasource, password=_NO_PASSWORD)
+    return datasource
 
 
 def _datasource(name: str, section: Any, variables: Mapping[str, str]) -> Datasource:

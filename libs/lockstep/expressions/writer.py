@@ -4,6 +4,7 @@ last. Null rules are grammar 13.4; every sub-expression knows its type and wheth
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Final
 
@@ -17,9 +18,12 @@ from lockstep.siddhiql import ast
 from lockstep.siddhiql.scope import Scope
 from lockstep.siddhiql.typing import arguments_of, infer
 
-MAX_BRACKETS: Final = 80
-"""In one piece of source: Python reads at most 200 that stand in each other, and an operation may
-take several."""
+MAX_BRACKETS: Final = 150
+"""That stand in each other in one piece of source. Python reads 200, and an operation may take
+several. Whatever is shallower has no further call in it."""
+_TEXT_OR_BRACKET: Final = re.compile(
+    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[()\[\]{}]"""
+)  # as `repr` writes texts
 
 
 class Writer(Locals):
@@ -41,7 +45,7 @@ class Writer(Locals):
     def write(self, expression: ast.Expression) -> Code:
         """The value of an expression."""
         value = self._written(expression)
-        if value.atom or value.source.count("(") <= MAX_BRACKETS:
+        if value.atom or _brackets(value.source) <= MAX_BRACKETS:
             return value
         # A function of its own and no statement in front: its place says whether it is computed.
         name = self.temp()
@@ -184,3 +188,15 @@ class Writer(Locals):
         chosen, other = self.write(first), self.write(second)
         source = f"({chosen.source} if {truth} else {other.source})"
         return Code(source, infer(call, self.scope), nullable=chosen.nullable or other.nullable)
+
+
+def _brackets(source: str) -> int:
+    """How many stand in each other, those in texts apart."""
+    if source.count("(") <= MAX_BRACKETS:
+        return 0
+    depth = deepest = 0
+    for found in _TEXT_OR_BRACKET.finditer(source):
+        one = found.group()
+        depth += (one in "([{") - (one in ")]}")
+        deepest = max(deepest, depth)
+    return deepest

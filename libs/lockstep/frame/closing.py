@@ -13,8 +13,9 @@ from lockstep.settings.load import FILE_SUFFIX, PREFIX
 
 BUS_FILES: Final = frozenset({"credentials", "token_file", "password_file", "ca", "cert", "key"})
 """Parameters of `bus.url` that name files, of each kind of bus."""
-LEADER_FILES: Final = frozenset({"ssl_keyfile", "ssl_certfile", "ssl_ca_certs", "ssl_ca_path"})
-"""Those of `leader.url`."""
+LEADER_FILES: Final = frozenset({"ssl_keyfile", "ssl_certfile", "ssl_ca_certs"})
+"""Those of `leader.url`. `ssl_ca_path` is a folder, of the machine most often, and apps may have
+certificates of their own in it."""
 STORE_FILES: Final = frozenset({"passfile", "sslkey", "sslcert", "sslrootcert", "sslcrl"})
 """Those of `store.postgres_dsn`."""
 _POSTGRES_VARIABLES: Final = (
@@ -47,7 +48,7 @@ def close_own_files(settings: Settings, environment: Mapping[str, str] | None = 
         *_named_in(settings.bus.url.get_secret_value(), BUS_FILES),
         *_named_in(settings.leader.url.get_secret_value(), LEADER_FILES),
         *_named_in(settings.store.postgres_dsn.get_secret_value(), STORE_FILES),
-        *(_postgres_own(variables) if settings.store.kind == "postgres" else ()),
+        *_postgres_own(variables),  # named databases are reached with them, too
         *(
             value
             for name, value in variables.items()

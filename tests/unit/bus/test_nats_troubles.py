@@ -80,3 +80,19 @@ def test_a_file_without_a_token_is_not_searched_for_ever(tmp_path: Path, content
     client._server_info = {"nonce": "n"}
     with pytest.raises(CredentialsError, match=r"me\.creds"):
         client._connect_command()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("nats: 'Authorization Violation'", True),
+        ("nats: 'User Authentication Expired'", True),
+        ("nats: 'Account Authentication Expired'", True),
+        ("nats: authorization failed", True),
+        ('nats: permissions violation for publish to "presenter.authorization-log.s"', False),
+        ("nats: 'Authentication Timeout'", False),
+    ],
+)
+def test_a_refusal_is_known_by_the_servers_words(text: str, expected: bool) -> None:
+    """A subject may have any name in it, and whoever may not publish is in."""
+    assert is_refusal(nats.errors.Error(text)) is expected

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Final
 
+import asyncpg
 import pytest
 
 from lockstep.databases import DatasourceError, datasource_for, datasource_of_url, read_datasources
+from lockstep.databases.postgres.connections import Connections
 
+TLS_ASKED: Final = (80_877_103).to_bytes(4, "big")
 NOTHING: dict[str, str] = {}
 
 
@@ -121,3 +126,45 @@ def test_an_empty_file_is_no_password(tmp_path: Path) -> None:
     given = f'password_file = "{tmp_path}/secret"'
     with pytest.raises(DatasourceError, match="secret is empty"):
         read_datasources(_file(tmp_path, f'[shop]\nurl = "postgresql://h/d"\n{given}'))
+
+
+async def test_a_server_that_an_app_names_is_shown_no_password_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database's client would take one out of its environment or of a file by itself."""
+    shown: list[bytes] = []
+
+    async def ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        size = int.from_bytes(await reader.readexactly(4), "big")
+        first = await reader.readexactly(size - 4)
+        if first == TLS_ASKED:
+            writer.write(b"N")
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            await reader.readexactly(size - 4)
+        writer.write(b"R" + (8).to_bytes(4, "big") + (3).to_bytes(4, "big"))  # in clear text
+        shown.append(await reader.read(1_000))
+        writer.close()
+
+    server = await asyncio.start_server(ask, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    (tmp_path / "pass").write_text(f"127.0.0.1:{port}:*:u:of-the-file\n")
+    (tmp_path / "pass").chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pass"))
+    own = {"jdbc.url": f"postgresql://127.0.0.1:{port}/d", "username": "u"}
+    for variable in ("", "of-the-environment"):
+        if variable:
+            monkeypatch.setenv("PGPASSWORD", variable)
+        datasource = datasource_for(own.get, {}, "postgresql://own/o")
+        made = Connections(datasource.dsn, max_connections=1, statement_timeout_ms=1_000)
+        with pytest.raises((OSError, asyncpg.PostgresError, asyncpg.InterfaceError)):
+            await (await made.pool()).acquire()
+        await made.close()
+    server.close()
+    assert shown
+    assert not [one for one in shown if b"of-the" in one]
+
+
+def test_a_service_of_the_machine_is_not_for_apps() -> None:
+    """Its file has passwords."""
+    with pytest.raises(DatasourceError, match="a service of the machine"):
+        datasource_for({"jdbc.url": "postgresql://h/d?service=x"}.get, {}, "postgresql://own/o")

@@ -78,13 +78,13 @@ def test_whom_the_suite_trusts_no_app_says(tmp_path: Path, setting: str) -> None
 def test_what_postgresql_takes_by_itself_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where its client looks if the address says nothing; without a store there, nothing is."""
+    """Where its client looks if the address says nothing: databases that the settings name are
+    reached with them as the store is."""
     monkeypatch.setenv("HOME", str(tmp_path))
     variables = {"PGPASSFILE": str(tmp_path / "pass"), "PGSSLKEY": str(tmp_path / "key")}
     taken = [tmp_path / name for name in ("pass", "key", ".pgpass", ".postgresql/postgresql.key")]
-    close_own_files(load_settings({"LOCKSTEP_STORE__KIND": "memory"}), variables)
     assert not any(is_closed(one) for one in taken)
-    close_own_files(load_settings({}), variables)
+    close_own_files(load_settings({"LOCKSTEP_STORE__KIND": "memory"}), variables)
     assert all(is_closed(one) for one in taken)
 
 

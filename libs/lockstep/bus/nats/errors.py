@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -67,10 +68,19 @@ class ApiError(LockstepError):
         self.code = code
 
 
+_REFUSAL: Final = re.compile(
+    r"(nats: )?'?(authorization (violation|failed)"
+    r"|(user|account) authentication (expired|revoked))",
+    re.IGNORECASE,
+)
+
+
 def is_refusal(error: Exception) -> bool:
     """Whether the server was reached and does not let us in."""
-    # The name of a file may say anything.
-    return not isinstance(error, CredentialsError) and "authorization" in str(error).lower()
+    # Names of files and subjects may say anything.
+    if isinstance(error, CredentialsError):
+        return False
+    return _REFUSAL.match(str(error)) is not None
 
 
 @contextlib.contextmanager
