@@ -71,7 +71,7 @@ def _snapshot(query: CheckedQuery, rated: Rated, every_ms: int) -> Limiter:
     assert isinstance(stream, CheckedStream)
     schema = stream.handlers[-1].schema if stream.handlers else stream.source_schema
     made = GroupsInWindow if kind.shows is Shows.GROUPS else WindowContent
-    return made(rated, every_ms, kind.aggregated, schema.types)
+    return made(rated, every_ms, kind.aggregated, schema.types, kind.inside)
 
 
 __all__ = ["Limiter", "limiter_of"]

@@ -14,6 +14,7 @@ from lockstep.siddhiql.catalogue import WindowExtension
 from lockstep.siddhiql.catalogue.core import default_catalogue
 from lockstep.siddhiql.catalogue.windows import Leaves, Timers
 from lockstep.testing import VirtualApp
+from lockstep.windows.shown import ShownWindow
 from tests.unit.windows.played import Played, S, row
 
 EXAMPLES = [(each, example) for each in default_catalogue().windows() for example in each.examples]
@@ -55,6 +56,31 @@ def test_how_events_leave(declared: WindowExtension, example: str) -> None:
         left = [e.data[2] for chunk in chunks for e in chunk if e.kind == EXPIRED]
         assert left == sorted(left)
         assert left
+
+
+def shown(declared: WindowExtension, name: str) -> bool:
+    """What `output snapshot` is told of it."""
+    return isinstance(declared, ShownWindow) and bool(getattr(declared, name))
+
+
+@every_example
+def test_who_says_so_is_shown_otherwise(declared: WindowExtension, example: str) -> None:
+    """Alone may bring what leaves in front of itself, or that never leaves and is not inside."""
+    played = Played(example)
+    inside: set[int] = set()
+    for n in range(54):
+        now = 1 + 7 * n if n < 50 else 5000 * n
+        for chunk in played.at(now, *(row(3 * n + more, now) for more in range(n % 4))):
+            for event in chunk:
+                if event.kind == CURRENT:
+                    inside.add(event.data[2])
+                elif event.kind == EXPIRED and event.data[2] not in inside:
+                    assert shown(declared, "leaves_early") or shown(declared, "latest_of_key")
+    left = [e for chunk in played.chunks for e in chunk if e.kind == EXPIRED]
+    held = {event.data[2] for event in played.window.content()}
+    assert shown(declared, "passes_on") is (not left and not held & inside)
+    if shown(declared, "latest_of_key"):
+        assert inside - held - {event.data[2] for event in left}
 
 
 @every_example

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from lockstep.columns.column import Column, Index
-from lockstep.columns.flow import CURRENT
+from lockstep.columns.flow import CURRENT, EXPIRED, Kinds
 from lockstep.columns.keys import KeySpace, combined, group_names
 from lockstep.columns.moves import Moves
 from lockstep.columns.output import Output
@@ -21,9 +21,13 @@ from lockstep.events import AttributeType
 from lockstep.rates.by_time.columns import Periods
 from lockstep.rates.contract import Rated
 from lockstep.rates.rows import FORGET_MIN, Block, Keys, Limited, last_by_group, nothing
+from lockstep.rates.snapshot.kind import ONE_BY_ONE, Inside
+from lockstep.rates.snapshot.stored import last_rows
 from lockstep.rates.waiting import Waiting
 
 NEVER = np.iinfo(np.int64).max
+EARLY: Final = 2
+"""The kind of what leaves directly in front of what comes: of itself, maybe."""
 NEW_SHARE: Final = 8
 """While no firing passes, new rows wait until they are more than this part of the rows held."""
 
@@ -50,16 +54,21 @@ class Repeating:
 
     def run(self, rows: Limited, moves: Moves) -> Output:
         fired = self._periods.passes(moves)
-        if not fired and NEW_SHARE * (len(self._new) + len(rows.block)) <= len(self.held):
-            self._new.add(rows.block)
+        block = self.marked(rows)
+        if not fired and NEW_SHARE * (len(self._new) + len(block)) <= len(self.held):
+            self._new.add(block)
             return Output.nothing(self.rated.types)
         before = self._periods.before(rows.chunks.order, self.rated.place, moves)
-        out, firing = self._fold(rows.block, rows.chunks.per_event(before), fired)
+        out, firing = self._fold(block, rows.chunks.per_event(before), fired)
         numbers, lengths = np.unique(firing, return_counts=True)
         order, now = self._periods.firings(numbers, self.rated.place, moves)
         self._periods.go_on(fired)
         starts = np.append(0, np.cumsum(lengths)).astype(np.int64)
         return out.output(starts, order, now)
+
+    def marked(self, rows: Limited) -> Block:
+        """The rows of a slice, with what their chunks tell and that later ones do not."""
+        return rows.block
 
     def _fold(self, rows: Block, before: Index, fired: int) -> tuple[Block, Index]:
         """(what is shown of what is held, of the new rows, and of these, which came in front of the
@@ -113,12 +122,13 @@ class LastRows(Repeating):
     def spells(self, whole: Block, since: Index, held: int) -> tuple[Index, Index]:
         by_group = np.argsort(whole.groups, kind="stable")
         groups = whole.groups[by_group]
-        until = np.full(len(whole), NEVER, np.int64)
-        follows = np.flatnonzero(groups[1:] == groups[:-1])
-        until[by_group[follows]] = since[by_group[follows + 1]]
+        until = replaced(whole.groups, since)
         firsts = by_group[np.searchsorted(groups, groups)]
         index = by_group[np.argsort(firsts, kind="stable")]
         return index, until[index]
+
+    def load(self, realm: int, state: Any, due_ms: int | None) -> None:
+        super().load(realm, last_rows(state), due_ms)
 
 
 class NewestRow(LastRows):
@@ -141,9 +151,11 @@ class WindowContent(Repeating):
         every: int,
         aggregated: Sequence[bool],
         types: Sequence[AttributeType],
+        how: Inside = ONE_BY_ONE,
     ) -> None:
         super().__init__(rated, every, (*rated.types, *types))
         self.carried = len(types)
+        self._how = how
         self._aggregated = aggregated
         self._latest = nothing(rated.types)
         self._likenesses = KeySpace()
@@ -152,9 +164,7 @@ class WindowContent(Repeating):
     def spells(self, whole: Block, since: Index, held: int) -> tuple[Index, Index]:
         new = whole.take(np.arange(held, len(whole), dtype=np.int64))
         like = np.append(self._held_like, self._likeness(new))
-        enters, leaves = oldest_of_each(like, whole.kinds == CURRENT)
-        until = np.full(len(whole), NEVER, np.int64)
-        until[enters] = since[leaves]
+        until = self._until(whole.kinds, like, since)
         index = np.flatnonzero(whole.kinds == CURRENT)
         self._held_like = like[index[until[index] == NEVER]]
         if len(self._likenesses) > 2 * len(self._held_like) + FORGET_MIN:
@@ -163,10 +173,36 @@ class WindowContent(Repeating):
             self._held_like = self._likenesses.compact(live)[self._held_like]
         return index, until[index]
 
+    def marked(self, rows: Limited) -> Block:
+        block, chunk_of = rows.block, rows.chunks.chunk_of
+        if not self._how.early:
+            return block
+        kinds = block.kinds.copy()
+        came = (block.kinds[1:] == CURRENT) & (chunk_of[1:] == chunk_of[:-1])
+        kinds[:-1][came & (block.kinds[:-1] == EXPIRED)] = EARLY
+        return replace(block, kinds=kinds)
+
+    def _until(self, kinds: Kinds, like: Index, since: Index) -> Index:
+        """The firing that does not show each row any more that comes."""
+        if self._how.key is not None:
+            return replaced(like, since)
+        turn = np.arange(len(like), dtype=np.int64)
+        early = np.flatnonzero(kinds == EARLY)
+        early = early[like[early] == like[early + 1]]
+        turn[early], turn[early + 1] = early + 1, early
+        enters, leaves = oldest_of_each(like[turn], kinds[turn] == CURRENT)
+        until = np.full(len(like), NEVER, np.int64)
+        until[turn[enters]] = since[turn[leaves]]
+        return until
+
     def _likeness(self, rows: Block) -> Index:
         if not len(rows):
             return np.zeros(0, np.int64)
-        names = [group_names(_alike(column)) for column in rows.columns[len(self.rated.types) :]]
+        columns = rows.columns[len(self.rated.types) :]
+        if self._how.key is not None:
+            names = [group_names(_alike(columns[attribute])) for attribute in self._how.key]
+            return self._likenesses.assign(*combined(names))
+        names = [group_names(_alike(column)) for column in columns]
         return self._likenesses.assign(*combined([(rows.groups, range(len(self.keys))), *names]))
 
     def shown(self, new: Block, own: Index, rows: Block, firing: Index) -> tuple[Block, Index]:
@@ -213,6 +249,10 @@ class WindowContent(Repeating):
         rows = [(row[0], (*row[1], *like), row[2], row[3]) for like, row in inside]
         super().load(realm, rows, due_ms)
         self._held_like = self._likeness(self.held)
+        if self._how.key is not None:
+            # Earlier revisions kept those before the latest of a key, too.
+            kept = np.flatnonzero(replaced(self._held_like, self._held_like) == NEVER)
+            self.held, self._held_like = self.held.take(kept), self._held_like[kept]
         # Earlier revisions kept the values of groups that had left, too.
         groups = {row[3] for row in rows}
         values = [(0, data, CURRENT, key) for key, data in latest if key in groups]
@@ -236,6 +276,16 @@ def _repeated(since: Index, until: Index) -> tuple[Index, Index]:
     firing = np.arange(len(which), dtype=np.int64) - firsts[which] + since[which]
     arranged = np.argsort(firing, kind="stable")
     return which[arranged], firing[arranged]
+
+
+def replaced(like: Index, since: Index) -> Index:
+    """Since when a later row of its likeness stands in the place of each row, or NEVER."""
+    by_like = np.argsort(like, kind="stable")
+    own = like[by_like]
+    until = np.full(len(like), NEVER, np.int64)
+    follows = np.flatnonzero(own[1:] == own[:-1])
+    until[by_like[follows]] = since[by_like[follows + 1]]
+    return until
 
 
 def _latest(groups: Index, since: Index, wanted: Index, firing: Index) -> Index:

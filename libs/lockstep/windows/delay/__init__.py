@@ -1,9 +1,10 @@
 """delay(t) (semantics 7.6)."""
 
-from lockstep.siddhiql.catalogue.windows import SPAN, Leaves, WindowExtension, sized
+from lockstep.siddhiql.catalogue.windows import SPAN, Leaves, sized
+from lockstep.windows.shown import ShownWindow
 
 EXTENSIONS = (
-    WindowExtension(
+    ShownWindow(
         "delay",
         (sized(SPAN),),
         doc="Events come out t later, as current events of that time.",
@@ -11,5 +12,6 @@ EXTENSIONS = (
         meaning=f"{__name__}.meaning:DelayWindow",
         examples=("delay(30)",),
         leaves=Leaves.IN_ANY_ORDER,
+        passes_on=True,
     ),
 )

@@ -2,10 +2,11 @@
 
 from lockstep.events import AttributeType
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.windows import Leaves, Timers, WindowExtension, attribute, sized
+from lockstep.siddhiql.catalogue.windows import Leaves, Timers, attribute, sized
+from lockstep.windows.shown import ShownWindow
 
 EXTENSIONS = (
-    WindowExtension(
+    ShownWindow(
         "expression",
         (
             sized(Parameter("expression", (AttributeType.STRING,), constant=True, condition=True)),
@@ -17,5 +18,6 @@ EXTENSIONS = (
         examples=("expression('count() <= 3')",),
         leaves=Leaves.IN_ANY_ORDER,
         timers=Timers.NONE,
+        leaves_early=True,
     ),
 )

@@ -6,13 +6,13 @@ from lockstep.siddhiql.catalogue.windows import (
     STREAM_CURRENT,
     Leaves,
     Timers,
-    WindowExtension,
     attribute,
     sized,
 )
+from lockstep.windows.shown import ShownWindow
 
 EXTENSIONS = (
-    WindowExtension(
+    ShownWindow(
         "expressionBatch",
         tuple(
             sized(
@@ -32,5 +32,6 @@ EXTENSIONS = (
         examples=("expressionBatch('count() <= 3')",),
         leaves=Leaves.IN_ANY_ORDER,
         timers=Timers.NONE,
+        leaves_early=True,
     ),
 )

@@ -2,12 +2,13 @@
 
 from lockstep.events import AttributeType
 from lockstep.siddhiql.catalogue import Parameter
-from lockstep.siddhiql.catalogue.windows import Leaves, Timers, WindowExtension, constant, sized
+from lockstep.siddhiql.catalogue.windows import Leaves, Timers, constant, sized
+from lockstep.windows.shown import ShownWindow
 
 _SUPPORT = constant("support", AttributeType.DOUBLE, positive=True)
 
 EXTENSIONS = (
-    WindowExtension(
+    ShownWindow(
         "lossyFrequent",
         (
             sized(_SUPPORT),
@@ -23,5 +24,6 @@ EXTENSIONS = (
         examples=("lossyFrequent(0.3, 0.1, k)",),
         leaves=Leaves.IN_ANY_ORDER,
         timers=Timers.NONE,
+        latest_of_key=True,
     ),
 )

@@ -30,13 +30,14 @@ class UniqueSliding(WindowBase):
         self._held: dict[Any, StreamEvent] = {}
 
     def process(self, chunk: list[StreamEvent]) -> None:
-        """See the class; `make_room` may push out more."""
+        """See the class; `look` and `make_room` may push out more."""
         now = self.context.now_ms()
         out: list[StreamEvent] = []
         taking = Taking(self.emit)
         for event in chunk:
             with taking:
                 key = self._key_of(event)
+                self.look(now, out)
                 old = self._held.pop(key, None)
                 if old is not None:
                     out.append(StreamEvent(now, old.data, EXPIRED))
@@ -46,6 +47,9 @@ class UniqueSliding(WindowBase):
                 self.entered(event)
                 out.append(event)
         taking.end(out)
+
+    def look(self, now: int, out: list[StreamEvent]) -> None:
+        """Pushes out what is out by now, in front of each event."""
 
     def make_room(self, now: int, out: list[StreamEvent]) -> None:
         """Pushes out what a new key has no room beside."""
@@ -102,16 +106,20 @@ class UniqueTime(UniqueSliding):
 
     def on_timer(self, due_ms: int) -> None:
         """What is out by now leaves as one chunk."""
-        now = self.context.now_ms()
-        last = now - self._length_ms
         out: list[StreamEvent] = []
-        for key, event in list(self._held.items()):
+        self.look(self.context.now_ms(), out)
+        if out:
+            self.emit(out)
+
+    def look(self, now: int, out: list[StreamEvent]) -> None:
+        """The check goes from the oldest event and stops at the first that stays, as in time(t)."""
+        last = now - self._length_ms
+        while self._held:
+            key, event = next(iter(self._held.items()))
             if event.timestamp_ms > last:
                 break
             del self._held[key]
             out.append(StreamEvent(now, event.data, EXPIRED))
-        if out:
-            self.emit(out)
 
 
 class UniqueFirst(UniqueSliding):
