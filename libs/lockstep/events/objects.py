@@ -12,6 +12,13 @@ import msgspec
 
 from lockstep.events.errors import InvalidEventError
 
+LEVELS_MAX: Final = 100
+"""Lists, maps, tuples and sets in one another: so deep is a value that a function makes, as those
+that come in at the doors."""
+_TRAVELLING_MAX: Final = LEVELS_MAX + 10
+"""Around a value there may be its row, and around that the rows of an event that failed. Whoever
+reads the logs has to read it, with the stack that Python gives everybody."""
+
 _TUPLE, _SET, _FROZENSET, _MAP, _BIG = range(1, 6)
 _SCALARS: Final = frozenset({type(None), bool, float, str, bytes})
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
@@ -24,9 +31,10 @@ class UnknownTagError(ValueError):
 
 
 def encode_object(value: Any) -> bytes:
-    """The value as bytes; InvalidEventError for kinds of values that cannot travel."""
+    """The value as bytes; InvalidEventError for kinds of values that cannot travel, and for what is
+    nested too deep."""
     try:
-        return _encoder.encode(_packed(value))
+        return _encoder.encode(_packed(value, _TRAVELLING_MAX))
     except (TypeError, UnicodeEncodeError, RecursionError) as error:
         raise InvalidEventError(f"a value that cannot travel: {error}") from error
 
@@ -36,23 +44,29 @@ def decode_object(payload: bytes) -> Any:
     return _decoder.decode(payload)
 
 
-def _packed(value: Any) -> Any:
+def _packed(value: Any, levels: int) -> Any:
+    """`levels`: how many more there may be."""
     kind = type(value)
     if kind in _SCALARS:
         return value
     if kind is int:
         return value if _LONG_MIN <= value <= _LONG_MAX else _Ext(_BIG, str(value).encode())
+    if not levels:
+        raise InvalidEventError(
+            f"a value that cannot travel: lists and maps may be nested {LEVELS_MAX} deep"
+        )
+    levels -= 1
     if kind is list:
-        return [_packed(item) for item in value]
+        return [_packed(item, levels) for item in value]
     if kind is tuple:
-        return _Ext(_TUPLE, _encoder.encode([_packed(item) for item in value]))
+        return _Ext(_TUPLE, _encoder.encode([_packed(item, levels) for item in value]))
     if kind is dict:
         if all(type(key) is str for key in value):
-            return {key: _packed(item) for key, item in value.items()}
-        pairs = [(_packed(key), _packed(item)) for key, item in value.items()]
+            return {key: _packed(item, levels) for key, item in value.items()}
+        pairs = [(_packed(key, levels), _packed(item, levels)) for key, item in value.items()]
         return _Ext(_MAP, _encoder.encode(pairs))
     if kind is set or kind is frozenset:
-        items = sorted(_encoder.encode(_packed(item)) for item in value)
+        items = sorted(_encoder.encode(_packed(item, levels)) for item in value)
         return _Ext(_SET if kind is set else _FROZENSET, _encoder.encode(items))
     raise TypeError(f"{kind.__module__}.{kind.__qualname__}")
 

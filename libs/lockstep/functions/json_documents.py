@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from lockstep.events.characters import whole
-from lockstep.functions.json_lenient import DEPTH_MAX, LenientReader
+from lockstep.events.objects import LEVELS_MAX
+from lockstep.functions.json_lenient import LenientReader
+from lockstep.functions.levels import LevelsError, check_levels
 from lockstep.operators.errors import EventError
 from lockstep.plan import java
+
+TEXT_LEVELS_MAX: Final = 200
+"""Of a value that is written. Logs of earlier releases hold deeper ones than are made now."""
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -19,25 +24,37 @@ def _no_constant(name: str) -> NoReturn:
 def parse(text: str | bytes) -> Any:
     """The value of a JSON text; raises EventError for what is none."""
     try:
+        return _parsed(text)
+    except RecursionError as error:
+        raise EventError(f"not JSON: {error}") from error
+
+
+def _parsed(text: str | bytes) -> Any:
+    try:
         return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise EventError(f"not JSON: {error}") from error
 
 
 def document(text: str) -> Any:
     """The same for functions: an escape that is half a character becomes U+FFFD, as nobody stands
-    behind an event's text who could be told. No log could hold it."""
-    found = parse(text)
+    behind an event's text who could be told. No log could hold it. LevelsError for what is nested
+    too deep."""
     try:
-        return whole(found) if "\\u" in text else found
+        found = _parsed(text)
     except RecursionError as error:
-        raise EventError(f"not JSON: {error}") from error
+        raise LevelsError("JSON") from error
+    if text.count("[") + text.count("{") > LEVELS_MAX:  # most texts cannot be too deep
+        check_levels(found, "JSON")
+    return whole(found) if "\\u" in text else found
 
 
 def parse_lenient(text: str) -> Any:
     """`document` for objects and arrays that only a person would call JSON."""
     try:
         return document(text)
+    except LevelsError:
+        raise
     except EventError as error:
         try:
             return whole(LenientReader(text).read())
@@ -58,8 +75,8 @@ def quoted(value: str) -> str:
 
 
 def _write(value: Any, parts: list[str], depth: int) -> None:
-    if depth > DEPTH_MAX:
-        raise EventError(f"more than {DEPTH_MAX} levels of JSON")
+    if depth > TEXT_LEVELS_MAX:
+        raise EventError(f"more than {TEXT_LEVELS_MAX} levels of JSON")
     match value:
         case None:
             parts.append("null")

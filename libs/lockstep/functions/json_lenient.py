@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-DEPTH_MAX = 200
-"""How deep arrays and objects may be nested."""
+from lockstep.events.objects import LEVELS_MAX
 
 _BLANK = re.compile(r"\s*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
@@ -52,8 +51,8 @@ class LenientReader:
         self._at += 1
 
     def _value(self, depth: int) -> Any:
-        if depth > DEPTH_MAX:
-            raise ValueError(f"more than {DEPTH_MAX} levels")
+        if depth > LEVELS_MAX:
+            raise ValueError(f"more than {LEVELS_MAX} levels")
         self._skip()
         character = self._peek()
         if character == "{":

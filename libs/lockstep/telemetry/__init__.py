@@ -1,7 +1,7 @@
 """How the suite speaks about itself: one shape of log line, one list of metrics."""
 
 from lockstep.telemetry.levels import Level
-from lockstep.telemetry.logs import Logger, configure_logging, get_logger
+from lockstep.telemetry.logs import Logger, configure_logging, get_logger, is_logging_configured
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
 from lockstep.telemetry.recent import Reading, Recent, RecentBy
@@ -28,5 +28,6 @@ __all__ = [
     "configure_logging",
     "current_trace",
     "get_logger",
+    "is_logging_configured",
     "open_traces",
 ]

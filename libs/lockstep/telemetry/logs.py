@@ -42,6 +42,11 @@ _LEVELS = {
 }
 
 
+def is_logging_configured() -> bool:
+    """Whether this process has a form of its lines: a worker of Spark begins without."""
+    return structlog.is_configured()
+
+
 def configure_logging(
     *,
     service: str,

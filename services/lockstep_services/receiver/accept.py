@@ -18,9 +18,10 @@ from lockstep.clock import Clock, Randomness
 from lockstep.control import AppView, Catalogue, FlowTold
 from lockstep.frame.problems import Problem
 from lockstep.schemas import SchemaRefusedError
-from lockstep.settings import Settings
+from lockstep.settings import ReceiverSettings, Settings
 from lockstep.telemetry import NO_TRACES, Metrics, RecentBy, Traces
 from lockstep_services.receiver.arrow import decode_arrow
+from lockstep_services.receiver.arrow_sizes import Bounds
 from lockstep_services.receiver.columns import ColumnReader
 from lockstep_services.receiver.decode import (
     ARROW,
@@ -156,6 +157,13 @@ class Acceptor:
     async def accept(self, app: str, stream: str, body: bytes, sending: Sending) -> Accepted:
         """Events of one stream. Errors: Problem, MalformedBodyError, UnavailableError."""
         view = await self.view(app)
+        try:
+            return await self._accept(view, stream, body, sending)
+        except MalformedBodyError:
+            _count_whole(self._metrics, app, stream, body, sending.content_type)
+            raise
+
+    async def _accept(self, view: AppView, stream: str, body: bytes, sending: Sending) -> Accepted:
         number = sending.source
         if number is None:
             number = source_number(sending.content_type)
@@ -163,7 +171,7 @@ class Acceptor:
             return await self._accept_own(view, stream, body, sending, guesses=True)
         source = self.sources.numbered(view, stream, number)
         if source is None:
-            raise UnknownNameError(f"stream '{stream}' of app '{app}' has no source {number}")
+            raise UnknownNameError(f"stream '{stream}' of app '{view.name}' has no source {number}")
         if source.reader is None:
             accepted = await self._accept_own(view, stream, body, sending)
         else:
@@ -213,10 +221,10 @@ class Acceptor:
         schema = view.streams[source.stream]
         draft = reader.draft(body, sending.properties, sending.timestamp_ms)
         if draft is not None:
-            self._check_chunk(int(draft.chunk_lengths[0]))
+            _check_chunk(self._settings.receiver, int(draft.chunk_lengths[0]))
             return await self._finish(view, source.stream, [BatchRun(schema, [draft])], (), kept)
         decoded = reader.read(body, sending.properties)
-        self._check_chunk(max(map(len, decoded.chunks), default=0))
+        _check_chunk(self._settings.receiver, max(map(len, decoded.chunks), default=0))
         run = Run(schema, decoded.chunks, len(body))
         runs = [stamped(run, sending.timestamp_ms)] if decoded.chunks else []
         return await self._finish(view, source.stream, runs, decoded.refused, kept)
@@ -228,45 +236,57 @@ class Acceptor:
         reader = readers.rows
         kind = media_type(sending.content_type)
         if kind == ARROW:
+            limits = self._settings.receiver
             batches = decode_arrow(
                 body,
                 reader.schema,
+                Bounds(limits.max_event_batch, limits.max_body_bytes),
                 row_chunks=sending.row_chunks,
                 timestamp_ms=sending.timestamp_ms,
             )
             return [BatchRun(reader.schema, batches)], ()
         draft = readers.columns.read(kind, body, sending.timestamp_ms)
         if draft is not None:
-            self._check_chunk(int(draft.chunk_lengths[0]))
+            _check_chunk(self._settings.receiver, int(draft.chunk_lengths[0]))
             return [BatchRun(reader.schema, [draft])], ()
         decoded = decode_text(kind, body, reader, max_refused=MAX_REFUSED_LINES)
-        self._check_chunk(max(map(len, decoded.chunks), default=0))
+        _check_chunk(self._settings.receiver, max(map(len, decoded.chunks), default=0))
         run = Run(reader.schema, decoded.chunks, len(body))
         return [stamped(run, sending.timestamp_ms)] if decoded.chunks else [], decoded.refused
 
     async def accept_mixed(self, app: str, body: bytes, sending: Sending) -> Accepted:
         """NDJSON lines `{"stream": …, "event": …}`, of several streams in order."""
         view = await self.view(app)
-        runs, refused = decode_mixed(
-            body, lambda name: self._readers_of(view, name).rows, max_refused=MAX_REFUSED_LINES
-        )
+        try:
+            runs, refused = decode_mixed(
+                body, lambda name: self._readers_of(view, name).rows, max_refused=MAX_REFUSED_LINES
+            )
+        except MalformedBodyError:
+            _count_whole(self._metrics, app, MIXED, body, NDJSON)
+            raise
         ready = [stamped(run, sending.timestamp_ms) for run in runs]
         return await self._finish(view, MIXED, ready, refused, sending)
 
     async def bury(
         self, app: str, stream: str, refused: Sequence[Refusal], content_type: str, key: str | None
-    ) -> None:
-        """Dead letters for refused pieces; a repeated key stores them once."""
+    ) -> int:
+        """Dead letters for refused pieces; a repeated key stores them once. How many are new."""
+        fresh = 0
         key = key or self._randomness.uuid_hex()
         for refusal in refused:
             letter = DeadLetter(
                 app, stream, refusal.reason, refusal.payload, content_type,
                 self._clock.now_ms(), self._node,
             )  # fmt: skip
-            await self._bus.dead_letters.append(letter, dedup_id=f"{key}!{refusal.line}")
+            dedup_id = f"{key}!{refusal.line}"
+            stored = await self._bus.dead_letters.append(letter, dedup_id=dedup_id)
+            if stored.duplicate:
+                continue
+            fresh += 1
             self._metrics.count(
                 "lockstep_dead_letters_total", app=app, stream=stream, reason="invalid"
             )
+        return fresh
 
     async def _finish(
         self,
@@ -291,11 +311,12 @@ class Acceptor:
         if refused:
             # A key of a request is one of its stream; letters of all apps have one log.
             key = f"{app}/{stream}\n{sending.key}" if sending.has_own_key else sending.key
-            await self.bury(app, stream, refused, sending.content_type, key)
-            self._metrics.count(
-                "lockstep_receiver_events_refused_total", len(refused),
-                app=app, stream=stream, reason="invalid",
-            )  # fmt: skip
+            fresh = await self.bury(app, stream, refused, sending.content_type, key)
+            if fresh:  # none is, where somebody sends the same again
+                self._metrics.count(
+                    "lockstep_receiver_events_refused_total", fresh,
+                    app=app, stream=stream, reason="invalid",
+                )  # fmt: skip
         return Accepted(events, sum(run.chunk_count for run in runs), receipt, refused)
 
     async def _submitted(
@@ -337,15 +358,6 @@ class Acceptor:
                     "lockstep_receiver_duplicates_total", run.events, app=app, stream=run.stream
                 )
 
-    def _check_chunk(self, events: int) -> None:
-        limit = self._settings.receiver.max_event_batch
-        if events > limit:
-            raise Problem(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"a chunk of {events} events; {limit} can go together",
-                hint=f"send smaller arrays, or {NDJSON} where events need not stay together",
-            )
-
     def _readers_of(self, view: AppView, stream: str) -> _Readers:
         version, known = self._readers.get(view.name, ("", {}))
         if version != view.deployment.version:
@@ -361,3 +373,22 @@ class Acceptor:
                 )
             readers = known[stream] = _Readers(EventReader(schema), ColumnReader(schema))
         return readers
+
+
+def _check_chunk(settings: ReceiverSettings, events: int) -> None:
+    limit = settings.max_event_batch
+    if events > limit:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"a chunk of {events} events; {limit} can go together",
+            hint=f"send smaller arrays, or {NDJSON} where events need not stay together",
+        )
+
+
+def _count_whole(metrics: Metrics, app: str, stream: str, body: bytes, content_type: str) -> None:
+    """What is refused with its whole send. Nobody knows how many events that held: one at least,
+    and one for each line where lines are events."""
+    ends = body.rstrip().count(b"\n") if media_type(content_type) == NDJSON else 0
+    metrics.count(
+        "lockstep_receiver_events_refused_total", ends + 1, app=app, stream=stream, reason="whole"
+    )

@@ -7,6 +7,7 @@ are ignored.
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 
 import msgspec
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from lockstep.events import Attribute, AttributeType, InvalidEventError, StreamSchema
 from lockstep.events.objects import encode_object
+from lockstep_services.receiver.arrow_sizes import Bounds, Budget, check_unpacked
 from lockstep_services.receiver.decode import MalformedBodyError
 from lockstep_services.receiver.drafts import BatchDraft
 from lockstep_services.receiver.values import (
@@ -39,40 +41,58 @@ _ARROW_TYPES: Final[dict[AttributeType, pa.DataType]] = {
 
 
 def decode_arrow(
-    body: bytes, schema: StreamSchema, *, row_chunks: bool = False, timestamp_ms: int | None = None
+    body: bytes,
+    schema: StreamSchema,
+    bounds: Bounds,
+    *,
+    row_chunks: bool = False,
+    timestamp_ms: int | None = None,
 ) -> list[BatchDraft]:
-    """A stream's events; MalformedBodyError naming every column that does not fit.
+    """A stream's events; MalformedBodyError naming every column that does not fit, Problem 413
+    for more than the bounds allow.
 
     `row_chunks`: every row is a chunk of its own. `timestamp_ms` is for rows without their own.
     """
+    budget = Budget(bounds)
+    wanted = {*schema.names, TIMESTAMP_FIELD, ID_FIELD}
+    batches: list[pa.RecordBatch] = []
     try:
+        check_unpacked(body, bounds)
         with pa.ipc.open_stream(body) as reader:
-            batches = [batch for batch in reader if batch.num_rows]
             known = reader.schema.names  # UnicodeDecodeError
-        for batch in batches:
-            batch.validate(full=True)  # forged offsets would be read by everybody behind us
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            for batch in reader:
+                budget.check_rows(batch.num_rows, row_chunks=row_chunks)
+                for name, column in zip(known, batch.columns, strict=True):
+                    if name in wanted:  # forged offsets would be read by everybody behind us
+                        budget.check(column)
+                if batch.num_rows:
+                    batches.append(batch)
+    except (pa.ArrowException, OSError, UnicodeDecodeError, struct.error) as error:
         raise MalformedBodyError(f"not an Arrow IPC stream: {error}") from error
     if not (batches and known):
         raise MalformedBodyError("the Arrow stream holds no events")
-    return [_draft(batch, schema, row_chunks, timestamp_ms) for batch in batches]
+    return [_draft(batch, schema, budget, row_chunks, timestamp_ms) for batch in batches]
 
 
 def _draft(
-    batch: pa.RecordBatch, schema: StreamSchema, row_chunks: bool, timestamp_ms: int | None
+    batch: pa.RecordBatch,
+    schema: StreamSchema,
+    budget: Budget,
+    row_chunks: bool,
+    timestamp_ms: int | None,
 ) -> BatchDraft:
     errors: list[FieldError] = []
     columns: list[pa.Array] = []
     for attribute in schema.attributes:
-        found = _column(batch, attribute)
+        found = _column(batch, attribute, budget)
         if isinstance(found, FieldError):
             errors.append(found)
         else:
             columns.append(found)
-    stamps = _optional(batch, TIMESTAMP_FIELD, pa.int64(), errors)
+    stamps = _optional(batch, TIMESTAMP_FIELD, pa.int64(), errors, budget)
     if stamps is not None and (pc.min(stamps).as_py() or 0) < 0:
         errors.append(FieldError(TIMESTAMP_FIELD, "expected milliseconds since 1970, from 0 on"))
-    ids = _optional(batch, ID_FIELD, pa.string(), errors)
+    ids = _optional(batch, ID_FIELD, pa.string(), errors, budget)
     if errors:
         raise MalformedBodyError("the Arrow batch does not fit its stream", errors=errors)
     if timestamp_ms is not None:
@@ -85,7 +105,7 @@ def _draft(
     return BatchDraft(schema, fitted, lengths, stamps, ids)
 
 
-def _column(batch: pa.RecordBatch, attribute: Attribute) -> pa.Array | FieldError:
+def _column(batch: pa.RecordBatch, attribute: Attribute, budget: Budget) -> pa.Array | FieldError:
     at = batch.schema.get_field_index(attribute.name)
     if at < 0:
         near = came_instead(attribute.name, batch.schema.names)
@@ -93,11 +113,13 @@ def _column(batch: pa.RecordBatch, attribute: Attribute) -> pa.Array | FieldErro
     column = batch.column(at)
     wanted = _ARROW_TYPES.get(attribute.type)
     if wanted is None:
+        budget.objects(column)
         return _objects(column, attribute)
     if not _fits(column.type, wanted):
         return FieldError(attribute.name, f"expected {attribute.type}, got Arrow {column.type}")
     if column.type == wanted:
         return column
+    budget.cast(column)
     try:
         # Into float the nearest value is meant; everywhere else a changed value is an error.
         return pc.cast(column, wanted, safe=not pa.types.is_floating(wanted))
@@ -133,7 +155,11 @@ def _fits(given: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _optional(
-    batch: pa.RecordBatch, name: str, wanted: pa.DataType, errors: list[FieldError]
+    batch: pa.RecordBatch,
+    name: str,
+    wanted: pa.DataType,
+    errors: list[FieldError],
+    budget: Budget,
 ) -> pa.Array | None:
     at = batch.schema.get_field_index(name)
     if at < 0:
@@ -144,6 +170,7 @@ def _optional(
     elif not _fits(column.type, wanted):
         errors.append(FieldError(name, f"expected {wanted}, got Arrow {column.type}"))
         return None
+    budget.cast(column)
     try:
         return pc.cast(column, wanted)
     except pa.ArrowException as error:

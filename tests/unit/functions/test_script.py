@@ -78,7 +78,7 @@ def test_a_failing_function_drops_the_chunk_alone() -> None:
         ("string", "return 'a' + chr(0xd83d)", "half a character"),
         ("object", "return [chr(0xd83d)]", "surrogates not allowed"),
         ("object", "return print", "builtin_function_or_method; objects are made of"),
-        ("object", "l = [1]\nl.append(l)\nreturn l", "recursion"),
+        ("object", "l = [1]\nl.append(l)\nreturn l", "nested"),
         ("long", "return 2 ** 63", "9223372036854775808, which is no long"),
     ],
 )

@@ -33,7 +33,7 @@ from lockstep.operators import limits, state
 from lockstep.operators.errors import EventError, SnapshotError
 from lockstep.plan import Plans
 from lockstep.siddhiql import SiddhiQLError
-from lockstep.telemetry import get_logger
+from lockstep.telemetry import configure_logging, get_logger, is_logging_configured
 
 _log = get_logger(part="worker")
 
@@ -67,6 +67,10 @@ _LARGEST_KEPT_BYTES = 1 << 28
 def serve(payloads: Iterable[bytes]) -> Iterator[bytes]:
     """The function that Spark maps over a partition: one request in, one answer out."""
     _keep_memory()
+    if not is_logging_configured():
+        # Its own form shows the values of all variables: events, in the log, and for minutes where
+        # they are nested deep, while neighbours wait.
+        configure_logging(service="lockstep", level="warning")
     for payload in payloads:
         request = wire.decode_request(payload)
         given = answer(request)

@@ -12,6 +12,7 @@ from typing import Any
 from lockstep.functions import json_documents
 from lockstep.functions.convert import object_text, parse_double, parse_float, parse_int, parse_long
 from lockstep.functions.json_path import MissingError, compile_path
+from lockstep.functions.levels import LevelsError, check_levels
 from lockstep.functions.nulls import Factory, plain, with_literal
 from lockstep.operators.errors import EventError
 
@@ -90,12 +91,20 @@ def _element(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return json_documents.parse_lenient(value)
+        except LevelsError:
+            raise
         except EventError:
             return value
     return value
 
 
 def _set_element(json: Any, path: Any, value: Any, *key: Any) -> Any:
+    changed = _with_element(json, path, value, *key)
+    check_levels(changed, "json:setElement")
+    return changed
+
+
+def _with_element(json: Any, path: Any, value: Any, *key: Any) -> Any:
     document = document_of(json)
     compiled = compile_path(_path(path))
     try:
@@ -119,6 +128,8 @@ def _to_object(text: Any) -> Any:
         raise EventError("json:toObject takes no null")
     try:
         return json_documents.parse_lenient(text)
+    except LevelsError:
+        raise
     except EventError:
         return None
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lockstep.functions.java_equality import contains, position, same
+from lockstep.functions.levels import check_levels
 from lockstep.functions.nulls import Factory, Function, plain
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
@@ -33,10 +34,13 @@ def _at(items: Items, index: Any, end: int) -> int:
 
 
 def _create(*values: Any) -> list[Any]:
+    for value in values:
+        check_levels(value, "list:create", around=1)
     return [] if values == (None,) else list(values)
 
 
 def _add(items: Any, value: Any, *index: Any) -> list[Any]:
+    check_levels(value, "list:add", around=1)
     copy = list(items_of(items))
     if index:
         copy.insert(_at(copy, index[0], len(copy) + 1), value)
@@ -90,6 +94,7 @@ def _retain_all(items: Any, others: Any) -> list[Any]:
 
 
 def _set_value(items: Any, index: Any, value: Any) -> list[Any]:
+    check_levels(value, "list:setValue", around=1)
     copy = list(items_of(items))
     copy[_at(copy, index, len(copy))] = value
     return copy

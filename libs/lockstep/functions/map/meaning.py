@@ -11,9 +11,11 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from lockstep.events import AttributeType
+from lockstep.events.objects import LEVELS_MAX
 from lockstep.functions import json_documents
 from lockstep.functions.convert import object_text
 from lockstep.functions.java_equality import contains
+from lockstep.functions.levels import LevelsError, check_levels
 from lockstep.functions.nulls import Factory, plain
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
@@ -34,6 +36,8 @@ def entries_of(value: Any, name: str = "map") -> Entries:
 
 
 def _create(*values: Any) -> dict[Any, Any]:
+    for value in values[1::2]:
+        check_levels(value, "map:create", around=1)
     return dict(zip(values[::2], values[1::2], strict=True))
 
 
@@ -59,11 +63,15 @@ def parse_xml(text: str) -> ElementTree.Element:
 def _from_xml(text: Any) -> dict[Any, Any]:
     if not isinstance(text, str):
         raise EventError("map:createFromXML wants a text")
-    return _children(parse_xml(text))
+    return _children(parse_xml(text), LEVELS_MAX)
 
 
-def _children(element: ElementTree.Element) -> dict[Any, Any]:
-    return {child.tag: _children(child) if len(child) else _leaf(child) for child in element}
+def _children(element: ElementTree.Element, levels: int) -> dict[Any, Any]:
+    if not levels:
+        raise LevelsError("map:createFromXML")
+    return {
+        child.tag: _children(child, levels - 1) if len(child) else _leaf(child) for child in element
+    }
 
 
 def _leaf(element: ElementTree.Element) -> Any:
@@ -81,10 +89,12 @@ def _get(entries: Any, key: Any, *default: Any) -> Any:
 
 
 def _put(entries: Any, key: Any, value: Any) -> dict[Any, Any]:
+    check_levels(value, "map:put", around=1)
     return {**entries_of(entries), key: value}
 
 
 def _put_if_absent(entries: Any, key: Any, value: Any) -> dict[Any, Any]:
+    check_levels(value, "map:putIfAbsent", around=1)
     copy = dict(entries_of(entries))
     if copy.get(key) is None:
         copy[key] = value
@@ -92,6 +102,7 @@ def _put_if_absent(entries: Any, key: Any, value: Any) -> dict[Any, Any]:
 
 
 def _replace(entries: Any, key: Any, value: Any) -> dict[Any, Any]:
+    check_levels(value, "map:replace", around=1)
     copy = dict(entries_of(entries))
     if key in copy:
         copy[key] = value
@@ -109,6 +120,8 @@ def _remove(entries: Any, *keys: Any) -> dict[Any, Any]:
 
 def _combine(*maps: Any) -> dict[Any, Any]:
     all_entries = [entries_of(entries, "map:combineByKey") for entries in maps]
+    for entries in all_entries:
+        check_levels(entries, "map:combineByKey", around=1)
     keys = dict.fromkeys(key for entries in all_entries for key in entries)
     return {key: [entries.get(key) for entries in all_entries] for key in keys}
 
