@@ -34,6 +34,7 @@ from lockstep_services.publisher.aside import MAX_REASON, Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
 from lockstep_services.publisher.fleet_log import FleetLog, position_of
 from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
+from lockstep_services.publisher.patience import Patience
 from lockstep_services.publisher.reading import Waiting, read_batch, read_gathered
 from lockstep_services.publisher.retrying import retry_pause_ms
 from lockstep_services.publisher.sharing import SharedLog, SharedReads
@@ -277,7 +278,7 @@ class Pump:
             sink=self.sink.binding.name,
         )
         late_ms: int | None = None
-        if batch.door_ms:
+        if batch.door_ms and taken:
             late_ms = max(0, self._clock.now_ms() - batch.door_ms)
             self._metrics.observe(
                 "lockstep_latency_ms", late_ms, app=self.sink.binding.app, stage="delivered"
@@ -285,14 +286,14 @@ class Pump:
         self._recent.passed(self._moved_ms, taken, late_ms)
         self._metrics.count(
             "lockstep_publisher_delivered_total",
-            len(batch.rows),
+            taken,
             app=self.sink.binding.app,
             sink=self.sink.binding.name,
         )
 
     async def _deliver(self, batch: Batch) -> int:
         """How many rows the sink has taken: none of those that were put aside."""
-        attempt = 0
+        patience = Patience(self._settings.retry_max_attempts)
         while True:
             try:
                 self._is_between = False
@@ -301,18 +302,19 @@ class Pump:
                 return len(batch.rows)
             except RowsRefusedError as error:
                 await self._put_aside(error.refused)
-                gone = {refused.row.id for refused in error.refused}
-                batch = Batch(batch.up_to, [row for row in batch.rows if row.id not in gone])
+                batch = _without(batch, error.refused)
             except UnavailableError as error:
-                last = attempt + 1 >= self._settings.retry_max_attempts
-                if last and not self.is_paused and not self.sink.waits_for_ever:
-                    reason = f"given up after {attempt + 1} attempts: {error}"
-                    await self._put_aside(
-                        [RefusedRow(row, reason) for row in self.sink.pending(batch)]
-                    )
-                    batch, attempt = Batch(batch.up_to, ()), 0
-                else:
-                    attempt = await self._wait(attempt + 1, error)
+                pending = self.sink.pending(batch)
+                attempt = patience.failed(error, pending)
+                may_give_up = not self.is_paused and not self.sink.waits_for_ever
+                if may_give_up and (spent := patience.spent(error, pending)):
+                    _check(self._keeper)
+                    reason = f"given up after {patience.attempts} attempts: {error}"
+                    given_up = [RefusedRow(row, reason) for row in spent]
+                    await self._put_aside(given_up)
+                    batch = _without(batch, given_up)
+                elif not await self._wait(attempt, error):
+                    patience = Patience(self._settings.retry_max_attempts)
             finally:
                 self._is_between = True
 
@@ -327,8 +329,7 @@ class Pump:
             sink=self.sink.binding.name,
         )
         self._log.warning("sink away", attempt=attempt, pause_ms=pause_ms, error=str(error))
-        if not self._keeper.held:
-            raise FencedError("the lease was lost while the sink was away")
+        _check(self._keeper)
         self._trouble = str(error)
         self._waits.set()
         try:
@@ -353,6 +354,17 @@ class Pump:
             app=self.sink.binding.app,
             sink=self.sink.binding.name,
         )
+
+
+def _without(batch: Batch, gone: Sequence[RefusedRow]) -> Batch:
+    """The rest of it: the cursor moves behind all of it."""
+    ids = {one.row.id for one in gone}
+    return Batch(batch.up_to, [row for row in batch.rows if row.id not in ids])
+
+
+def _check(keeper: LeaseKeeper) -> None:
+    if not keeper.held:
+        raise FencedError("the lease was lost while the sink was away")
 
 
 def _tell(condition: Condition, error: BaseException | None) -> None:

@@ -1,8 +1,8 @@
 """@source(type='kafka'): the records of topics, as a mailbox that all receivers share by group.
 
 A record counts as taken when it, or its dead letter, is durable; only then its offset is committed.
-Its topic, partition and offset are its id, so what comes again after a rebalance finds itself in
-the log; with `seq.enabled` the sender's own number is, which survives a sender that sends again.
+Its topic, partition, offset and time are its id, so what comes again after a rebalance finds itself
+in the log; with `seq.enabled` the sender's own number is, which survives a sender that sends again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 from confluent_kafka import (
     OFFSET_INVALID,
+    TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     KafkaError,
     KafkaException,
@@ -29,8 +30,9 @@ from lockstep.clock import Clock
 from lockstep.connectors.kafka import files_of, refuse_own_files
 from lockstep.events import UnavailableError
 from lockstep.tls import Renewal
+from lockstep_services.receiver.kafka_marks import Marks, Reached
 from lockstep_services.receiver.kafka_options import KafkaOptions
-from lockstep_services.receiver.offsets import Offsets
+from lockstep_services.receiver.offsets import Offsets, Place
 
 T = TypeVar("T")
 
@@ -64,6 +66,7 @@ class KafkaMailbox:
         self._again_ms = 0  # when places are to be committed again
         self._consumer: Consumer | None = None
         self._offsets = Offsets()
+        self._marks = Marks(clock)
         self._renewal = Renewal(files_of(options.settings))
         # The client blocks; its calls come one after the other, on a thread of this mailbox.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka")
@@ -91,6 +94,9 @@ class KafkaMailbox:
                 self._consumer = self._join()
             if ended := self._ended():
                 self._consumer.commit(offsets=ended, asynchronous=True)
+            if due := self._marks.due():
+                self._consumer.commit(offsets=_offsets(due), asynchronous=False)
+                self._marks.noted(due)
             if self._options.partitions and self._clock.monotonic_ms() >= self._again_ms:
                 self._commit_again(self._consumer)
             found = self._consumer.consume(max_messages, timeout=wait_s)
@@ -148,9 +154,19 @@ class KafkaMailbox:
 
     def _placed(self, consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Where the group goes on; where `topic.offsets.map` says, if it has never been there."""
+        placed = consumer.committed(partitions, timeout=TIMEOUT_S)
+        for place in placed:
+            # Who does not know whether there is a place must not take it for none.
+            if place.error is not None and place.error.code() not in PASSING:
+                raise KafkaException(place.error)
+
+        def end_of(place: Place) -> int:
+            return consumer.get_watermark_offsets(TopicPartition(*place), timeout=TIMEOUT_S)[1]
+
+        known = [Reached((one.topic, one.partition), one.offset, one.metadata) for one in placed]
+        self._marks.assigned(known, end_of)
         if not self._options.offsets:
             return partitions
-        placed = consumer.committed(partitions, timeout=TIMEOUT_S)
         for place in placed:
             if place.offset == OFFSET_INVALID and place.topic in self._options.offsets:
                 place.offset = self._options.offsets[place.topic]
@@ -159,7 +175,7 @@ class KafkaMailbox:
     def _ended(self) -> list[TopicPartition]:
         """Where to go on, of the partitions that have moved since the last look."""
         moved = self._offsets.take_ended().items()
-        return [TopicPartition(*place, offset) for place, offset in moved]
+        return _offsets([self._marks.to_commit(place, offset) for place, offset in moved])
 
     def _leave(self) -> None:
         consumer, self._consumer = self._consumer, None
@@ -174,7 +190,8 @@ class KafkaMailbox:
     def _mail(self, message: Message) -> Mail:
         place, at = (message.topic() or "", message.partition() or 0), message.offset() or 0
         payload = message.value() or b""
-        mark = str(at)
+        kind, time_ms = message.timestamp()
+        mark = self._marks.of(place, at, None if kind == TIMESTAMP_NOT_AVAILABLE else time_ms)
         if self._options.is_numbered and (number := _NUMBERED.match(payload)) is not None:
             mark = number[1].decode("utf-8", "replace")
             payload = payload[number.end() :]
@@ -186,6 +203,16 @@ class KafkaMailbox:
 
         mark = f"{place[0]}/{place[1]}/{mark}"
         return Mail(place[0], payload, _properties(message), mark, acknowledge)
+
+
+def _offsets(reached: Sequence[Reached]) -> list[TopicPartition]:
+    """As the client commits them."""
+    return [
+        TopicPartition(*one.place, one.offset)
+        if one.note is None
+        else TopicPartition(*one.place, one.offset, one.note)
+        for one in reached
+    ]
 
 
 def _properties(message: Message) -> Mapping[str, str]:

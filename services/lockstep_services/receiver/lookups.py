@@ -280,7 +280,7 @@ class Lookups:
 
 
 def _keys(lookup: Lookup, asked: AskedStream, batch: pa.RecordBatch) -> list[Row]:
-    """What the events ask for, each once; nobody asks for a null."""
+    """What the events ask for, each once; nobody asks for a null or a NaN, which equal nothing."""
     names = [attribute.name for attribute in asked.stream.attributes]
     columns: list[Sequence[Any]] = []
     for _, value in lookup.equal:
@@ -289,7 +289,7 @@ def _keys(lookup: Lookup, asked: AskedStream, batch: pa.RecordBatch) -> list[Row
         else:
             columns.append(batch.column(names.index(value)).to_pylist())
     rows = dict.fromkeys(zip(*columns, strict=True))
-    return [row for row in rows if None not in row]
+    return [row for row in rows if all(value is not None and value == value for value in row)]
 
 
 def _rows(

@@ -17,6 +17,7 @@ from multidict import CIMultiDict
 from lockstep.bus import PROPERTIES_HEADER
 from lockstep.events import Fault, LockstepError
 from lockstep.events.characters import is_whole
+from lockstep.mapping.reading import UNMAPPABLE, refusal
 from lockstep.telemetry import Logger
 from lockstep_services.receiver.accept import Acceptor, Sending
 from lockstep_services.receiver.decode import (
@@ -84,6 +85,11 @@ class Transfer:
             if error.fault is not Fault.USER:
                 raise
             await self._bury(message, error, content_type)
+        except UNMAPPABLE as error:
+            # A mistake of ours, which the message would meet again and again: what came with it
+            # goes on. The log says where the mistake is.
+            told = refusal(error, "the receiver", quoted=False)
+            await self._bury(message, told, content_type)
         await message.acknowledge()
 
     async def _bury(self, message: BusMessage, error: LockstepError, content_type: str) -> None:

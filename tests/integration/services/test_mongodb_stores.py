@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pymongo import AsyncMongoClient, errors
 
@@ -106,6 +107,34 @@ async def test_documents_are_asked_for_by_any_fields(place: Place) -> None:
     await place.server.kill()
     with pytest.raises(UnavailableError):
         await asking.rows(SHAPE, ("id",), [(1,)])
+    await asking.close()
+
+
+async def test_doubles_are_found_by_the_floats_that_they_become(place: Place) -> None:
+    """As a copy has them; alone and beside another field."""
+    sales = place.client["shop"]["sales"]
+    await sales.insert_many([{"id": n, "rate": n / 10} for n in range(100)])
+    kinds = (AttributeType.LONG, AttributeType.FLOAT)
+    shape = TableShape("sales", ("id", "rate"), kinds, ("id",))
+    rates = [float(np.float32(n / 10)) for n in range(100)]
+    asking = open_asking(place.datasource)
+    found = await asking.rows(shape, ("rate",), [(rate,) for rate in rates])
+    assert sorted(found) == list(enumerate(rates))
+    assert await asking.rows(shape, ("id", "rate"), [(3, rates[3]), (4, rates[5])]) == [
+        (3, rates[3])
+    ]
+    await asking.close()
+
+
+async def test_an_id_is_found_by_its_text(place: Place) -> None:
+    """As a copy has it; beside one that is that text."""
+    sales = place.client["shop"]["sales"]
+    made = (await sales.insert_one({"amount": 1.5})).inserted_id
+    await sales.insert_one({"_id": "own", "amount": 2.5})
+    shape = TableShape("sales", ("_id",), (AttributeType.STRING,), ("_id",))
+    asking = open_asking(place.datasource)
+    found = await asking.rows(shape, ("_id",), [(str(made),), ("own",), ("none",)])
+    assert sorted(found) == sorted([(str(made),), ("own",)])
     await asking.close()
 
 

@@ -9,6 +9,7 @@ from lockstep.databases.contract import MAX_ANSWER_ROWS, TableShape, too_many
 from lockstep.databases.datasources import Datasource
 from lockstep.databases.mongodb.client import MongoClient
 from lockstep.databases.mongodb.values import filter_of, row_of
+from lockstep.events import AttributeType
 
 
 class MongoAsking:
@@ -22,8 +23,10 @@ class MongoAsking:
         self, shape: TableShape, equal: Sequence[str], keys: Sequence[tuple[Any, ...]]
     ) -> list[tuple[Any, ...]]:
         """See `Asking`."""
+        kinds = zip(shape.columns, shape.types, strict=True)
+        floats = {name for name, kind in kinds if kind is AttributeType.FLOAT}
         found = await self._client.find(
-            shape.table, filter_of(equal, keys), shape.columns, MAX_ANSWER_ROWS + 1
+            shape.table, filter_of(equal, keys, floats), shape.columns, MAX_ANSWER_ROWS + 1
         )
         if len(found) > MAX_ANSWER_ROWS:
             raise too_many(len(keys), shape.table)

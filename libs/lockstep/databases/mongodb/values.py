@@ -5,12 +5,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Collection, Mapping, Sequence
+from ctypes import c_float
+from typing import Any, Final
+
+import numpy as np
+from bson import ObjectId
 
 from lockstep.databases.contract import DatabaseError, TableShape
 from lockstep.databases.values import is_within, plain
 from lockstep.events import AttributeType
+
+_ID: Final = re.compile("[0-9a-f]{24}")
+"""An ObjectId as text, as a row has it."""
 
 
 def row_of(document: Mapping[str, Any], shape: TableShape, where: str) -> tuple[Any, ...]:
@@ -30,15 +38,42 @@ def row_of(document: Mapping[str, Any], shape: TableShape, where: str) -> tuple[
     return tuple(row)
 
 
-def filter_of(equal: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """Which documents have one of the values; they stand as values, and are no operators."""
-    if len(equal) == 1:
-        return {equal[0]: {"$in": [key[0] for key in keys]}}
+def filter_of(
+    equal: Sequence[str], keys: Sequence[tuple[Any, ...]], floats: Collection[str] = ()
+) -> dict[str, Any]:
+    """Which documents have one of the values; they stand as values, and are no operators. `floats`:
+    the fields whose doubles are rounded. Of those that round at the edge it may find too many."""
+    if len(equal) == 1 and equal[0] not in floats:
+        return {equal[0]: {"$in": [form for key in keys for form in _forms(key[0])]}}
+
+    def condition(name: str, value: Any) -> dict[str, Any]:
+        if name in floats:
+            return _rounded_to(value)
+        forms = _forms(value)
+        return {"$in": forms} if len(forms) > 1 else {"$eq": value}
+
     return {
         "$or": [
-            {name: {"$eq": value} for name, value in zip(equal, key, strict=True)} for key in keys
+            {name: condition(name, value) for name, value in zip(equal, key, strict=True)}
+            for key in keys
         ]
     }
+
+
+def _forms(value: Any) -> list[Any]:
+    """What becomes this value in a row, as far as the server can look for it."""
+    is_id = isinstance(value, str) and _ID.fullmatch(value) is not None
+    return [value, ObjectId(value)] if is_id else [value]
+
+
+def _rounded_to(value: float) -> dict[str, float]:
+    """The doubles that are this one as a float: those up to halfway to its neighbours."""
+    with np.errstate(over="ignore"):
+        ends = [
+            float(np.nextafter(np.float32(value), np.float32(end))) for end in (-np.inf, np.inf)
+        ]
+    low, high = ((value + end) / 2 for end in ends)
+    return {"$gte": low, "$lte": high}
 
 
 def _field(document: Mapping[str, Any], path: str) -> Any:
@@ -65,6 +100,8 @@ def _value(value: Any, wanted: AttributeType) -> Any:
             if isinstance(value, bool | str):
                 raise ValueError(value)
             found = float(value)
+            if wanted is AttributeType.FLOAT:
+                found = c_float(found).value  # as the table holds it, and as it is looked for
             return math.nan if math.isnan(found) else found  # one NaN is what another one is
         case AttributeType.BOOL:
             if not isinstance(value, bool):

@@ -24,6 +24,7 @@ from lockstep_services.publisher.contract import (
     SinkSetupError,
     event_of,
 )
+from lockstep_services.publisher.patience import MessagesAwayError
 
 T = TypeVar("T")
 
@@ -102,19 +103,23 @@ class MessageLane:
 
     async def send(self, rows: Sequence[OutputRow]) -> Sequence[RefusedRow]:
         refused: list[RefusedRow] = []
-        groups = self._groups(rows)
+        groups, before = self._groups(rows), len(self._done)
         while some := list(islice(groups, self._sink.in_flight)):
             outcomes = await side_by_side([self._one(group) for group in some])
             trouble: UnavailableError | None = None
+            failed: list[OutputRow] = []
             for group, outcome in zip(some, outcomes, strict=True):
                 if isinstance(outcome, UnavailableError):
                     trouble = trouble or outcome
+                    failed += group
                     continue
                 refused += outcome
                 gone = {one.row.id for one in outcome}
                 self._done.update(row.id for row in group if row.id not in gone)
             if trouble is not None:
-                raise trouble  # what was refused is asked again: it is not buried yet
+                # What was refused is asked again: it is not buried yet.
+                arrived = len(self._done) > before
+                raise MessagesAwayError(trouble, failed, others_arrived=arrived) from trouble
         return refused
 
     def has(self, row: OutputRow) -> bool:

@@ -64,7 +64,9 @@ class World:
 
         return SimpleNamespace(held=True, wait_held=held)
 
-    async def deliver(self, *published: tuple[str, Sequence[OutputRow]]) -> None:
+    async def deliver(
+        self, *published: tuple[str, Sequence[OutputRow]], takes_ms: int = 500
+    ) -> None:
         """A record per definition, which its rows were published under; all of them wait when the
         sink begins."""
         log = await self.bus.output_log(LogName("A"))
@@ -76,7 +78,7 @@ class World:
             columns = in_columns(rows, {"S": schema_of(definition)})
             done = await log.append(OutputRecord(1, columns), expected_sequence=done.sequence)
         task = asyncio.create_task(self.pump.run())
-        await self.clock.advance_ms(500)
+        await self.clock.advance_ms(takes_ms)
         task.cancel()
         await asyncio.wait({task})
         assert isinstance(done, Accepted)

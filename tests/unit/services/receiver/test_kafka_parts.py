@@ -88,6 +88,10 @@ class Member:
             for each, offset in zip(partitions, offsets, strict=True)
         ]
 
+    def get_watermark_offsets(self, _: TopicPartition, timeout: float) -> tuple[int, int]:
+        """There is more than the group has read."""
+        return 0, 9
+
     def commit(self, offsets: Sequence[TopicPartition], *, asynchronous: bool) -> None:
         """Noted."""
         self.commits.append([(each.partition, each.offset) for each in offsets])

@@ -3,6 +3,7 @@ for apps that are gone."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -89,3 +90,23 @@ async def test_what_is_kept_of_an_app_goes_with_it() -> None:
     assert [one.is_closed for one in opened.values()] == [True, False]
     await send("B")
     assert opened["shared"].keys == [5, 5]
+
+
+async def test_a_key_with_nan_has_no_row() -> None:
+    """As a null has none: it is like no other value. Its event goes on with the others."""
+    asked = Asked()
+    text = (
+        "@app:name('A') define stream In (v double);"
+        " @store(type='rdbms', mode='lookup', table.name='t') @PrimaryKey('v')"
+        " define table T (v double, w int);"
+        " from In join T on In.v == T.v select In.v as v, T.w as w insert into Out;"
+    )
+    lookups = Lookups(
+        VirtualClock(), lambda *_: cast(Any, SimpleNamespace(dsn="d")), Metrics(), lambda _: asked
+    )
+    view = AppView(Deployment("A", text, "1", Life(0, 1), 1, 0), build(check(text)))
+    schema = StreamSchema("In", (Attribute("v", AttributeType.DOUBLE),))
+    events = tuple(RawEvent((value,), None) for value in (1.5, math.nan, 2.5))
+    [run] = await lookups.answered(view, [Run(schema, [events], 10)])
+    assert asked.keys == [1.5, 2.5]
+    assert run.events == 3
