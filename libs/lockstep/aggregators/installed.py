@@ -114,7 +114,7 @@ class Guarded:
         return self._kind.owner.kept(self._own.snapshot)()
 
     def restore(self, state: PlainState) -> None:
-        self._kind.owner.kept(self._own.restore)(state)
+        self._kind.owner.restored(self._own.restore)(state)
         self._keep()
 
     def _keep(self) -> None:

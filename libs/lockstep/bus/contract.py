@@ -209,9 +209,10 @@ LETTERS_BYTES: Final = 8_388_608
 class DeadLetters(Protocol):
     """Durable dead letters of all apps."""
 
-    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
-        """Durable when it returns; gives the sequence. No name is too long for it, and of a payload
-        that is too large the beginning is kept: what was refused never disappears."""
+    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> Appended:
+        """Durable when it returns; gives the sequence, and whether its id was there already. No
+        name is too long for it, and of a payload that is too large the beginning is kept: what was
+        refused never disappears."""
 
     async def read(
         self,

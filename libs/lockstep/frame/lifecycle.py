@@ -160,7 +160,6 @@ class Process:
         self._world = world
         self._clock = clock
         self._randomness = randomness
-        self._readiness = Readiness()
         self._metrics = Metrics()
         self._metrics.set("lockstep_process_start_time_seconds", clock.now_ms() / 1000)
         usage = ProcessUsage()
@@ -171,6 +170,7 @@ class Process:
             )
         self.node = settings.server.node or f"{socket.gethostname()}-{randomness.uuid_hex()[:6]}"
         self._log = get_logger(node=self.node)
+        self._readiness = Readiness(self._log)
         if tail is not None:
             tail.count_lost = partial(self._metrics.count, "lockstep_log_lines_lost_total")
         rights = settings.rights
@@ -314,6 +314,8 @@ class Process:
         for name, service in started:
             await self._contexts[name].tasks.stop_all()
             await self._step(name, "stop", service.stop)
+            self._contexts[name].traces.end()
+        for name, _ in started:  # they send side by side, so that their limits do not add up
             await self._offload.run(self._contexts[name].traces.close)
         await self.vanish()
         self._offload.close()

@@ -30,6 +30,9 @@ FAILURES: Final = (Exception, SystemExit)
 
 _HINT: Final = "the mistake is in the extension, not in the app: mend it wherever apps run"
 _PLAIN_HINT: Final = "let snapshot() give plain values: EXTENDING.md shows them"
+_OLDER_HINT: Final = (
+    "let restore() take what snapshot() of earlier versions gave: EXTENDING.md says how"
+)
 _MOST: Final = 1_024
 """Calls whose types are remembered."""
 
@@ -98,18 +101,23 @@ class Owner:
             raise EventError(message, hint=_PLAIN_HINT) from error
 
     def kept(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A method that gives a state or takes one over: what it raises is a SnapshotError."""
+        """A method that gives a state: what it raises is a SnapshotError."""
+        return self._at_state(method, "failed at its state", _PLAIN_HINT)
 
-        def kept(*values: Any) -> Any:
+    def restored(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A method that takes a state over: likewise. It may be one of an earlier version."""
+        return self._at_state(method, "failed at its state, as it was kept before", _OLDER_HINT)
+
+    def _at_state(self, method: Callable[..., Any], what: str, hint: str) -> Callable[..., Any]:
+        def at_state(*values: Any) -> Any:
             try:
                 return method(*values)
             except PASSING:
                 raise
             except FAILURES as error:
-                message = f"{self} failed at its state: {describe(error)}"
-                raise SnapshotError(message, hint=_PLAIN_HINT) from error
+                raise SnapshotError(f"{self} {what}: {describe(error)}", hint=hint) from error
 
-        return kept
+        return at_state
 
 
 def guarded_call(
@@ -153,10 +161,10 @@ def guard_in_place(made: Any, owner: Owner, checked: _Checked | None = None) -> 
             method = getattr(made, name, None)
             if callable(method):
                 setattr(made, name, _guarded_method(made, method, owner, site, checked))
-        for name in ("snapshot", "restore"):
+        for name, guard in (("snapshot", owner.kept), ("restore", owner.restored)):
             method = getattr(made, name, None)
             if callable(method):
-                setattr(made, name, owner.kept(method))
+                setattr(made, name, guard(method))
     except AttributeError as error:
         message = f"{owner} is of type {type(made).__name__}, whose methods cannot be guarded"
         raise EventError(message, hint="leave __slots__ out") from error

@@ -173,7 +173,10 @@ METRICS: dict[MetricName, Metric] = {
         "Events durable in an input log.", "app", "stream"
     ),
     "lockstep_receiver_events_refused_total": _counter(
-        "Events that do not fit their stream.", "app", "stream", "reason"
+        "Events that do not fit their stream: alone (invalid), or with their whole send (whole).",
+        "app",
+        "stream",
+        "reason",
     ),
     "lockstep_receiver_duplicates_total": _counter(
         "Events dropped because their id was seen before.", "app", "stream"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Token
 from importlib.metadata import version
@@ -16,11 +17,14 @@ from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.trace import StatusCode
 
 from lockstep.clock import Clock, Randomness, stopwatch_ns
-from lockstep.telemetry.traces import CARRIED, CURRENT, SILENT, Attribute, Span, ids_of
+from lockstep.telemetry.logs import get_logger
+from lockstep.telemetry.traces import CURRENT, SILENT, Attribute, Span, given_context, ids_of
 
 MAX_LINKS: Final = 32
 """Of a batch with more traced parts, the others' traces end at it."""
 EXPORT_TIMEOUT_S: Final = 5
+CLOSE_LIMIT_S: Final = 5.0
+"""All that is left has so long together to be sent, however many batches it is."""
 _SAMPLED: Final = "01"
 _KINDS: Final = {
     "receive": trace.SpanKind.SERVER,
@@ -32,6 +36,7 @@ _KINDS: Final = {
 }
 """What a collector is told of each stage; of any other that it is internal."""
 _MS_NS: Final = 1_000_000
+_S_NS: Final = 1_000_000_000
 
 
 class FineTime:
@@ -104,12 +109,15 @@ class OtelTraces:
             BatchSpanProcessor(exporter, schedule_delay_millis=1_000, max_queue_size=8_192)
         )
         self._tracer = self._provider.get_tracer("lockstep")
+        self._service = service
+        self._sending: threading.Thread | None = None
+        self._ends_ns = 0
 
     def root(self, name: str, given: str = "", **attributes: Attribute) -> Span:
         """Of so many sends as `telemetry.trace_ratio` says, and of those that are traced
         already."""
-        known = given if given.endswith(_SAMPLED) and CARRIED.match(given) else ""
-        if not known and (given or self._randomness.fraction() >= self._ratio):
+        known = given_context(given)
+        if known == "" or (known is None and self._randomness.fraction() >= self._ratio):
             return SILENT
         return self._begun(name, [known] if known else [], attributes)
 
@@ -134,10 +142,28 @@ class OtelTraces:
         )
         return _Recorded(span, self._time)
 
+    def end(self) -> None:
+        """On a thread that nobody has to wait for: OpenTelemetry sends batch after batch, each with
+        a limit of its own."""
+        if self._sending is None:
+            self._ends_ns = stopwatch_ns() + int(CLOSE_LIMIT_S * _S_NS)
+            self._sending = threading.Thread(
+                target=self._provider.shutdown, name="traces-end", daemon=True
+            )
+            self._sending.start()
+
     def close(self) -> None:
-        """Sends what is left."""
-        self._provider.force_flush(EXPORT_TIMEOUT_S * 1_000)
-        self._provider.shutdown()
+        """What is not sent by then is lost."""
+        self.end()
+        sending = self._sending
+        if sending is None:
+            return
+        sending.join(max(0.0, (self._ends_ns - stopwatch_ns()) / _S_NS))
+        if sending.is_alive():
+            get_logger(part=self._service).warning(
+                "the collector of traces did not take the last spans in time; they are lost",
+                limit_s=CLOSE_LIMIT_S,
+            )  # fmt: skip
 
 
 def _context(carried: str) -> trace.SpanContext | None:

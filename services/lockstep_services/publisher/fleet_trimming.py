@@ -28,7 +28,7 @@ from lockstep.settings import Settings
 from lockstep.store import Revisions
 from lockstep.telemetry import Logger
 from lockstep_services.publisher.fleet_log import FLEET_CURSORS, position_of
-from lockstep_services.publisher.trimming import QUIET_INTERVALS, kept_bytes, trim_to
+from lockstep_services.publisher.trimming import Pauses, kept_bytes, trim_to
 
 MAX_SEEN: Final = 4_096
 
@@ -77,9 +77,8 @@ class FleetTrimmer:
         self._view = view
         self._bus = bus
         self._revisions = revisions
-        self._clock = clock
         self._log = log
-        self._interval_ms = settings.publisher.trim_interval_ms
+        self.pauses = Pauses(clock, settings.publisher.trim_interval_ms)
         self._keep_records = settings.publisher.keep_records
         self._keep_bytes = kept_bytes(settings)
         self._delivered = delivered
@@ -88,12 +87,12 @@ class FleetTrimmer:
 
     async def run(self) -> None:
         """Until cancelled; UnavailableError when the bus or the store is away."""
-        pause_ms = self._interval_ms
+        is_quiet = False
         while True:
-            await self._clock.sleep_ms(pause_ms)
+            await self.pauses.pause(is_quiet=is_quiet)
             before = self.log_end
             await self.trim()
-            pause_ms = self._interval_ms * (QUIET_INTERVALS if self.log_end == before else 1)
+            is_quiet = self.log_end == before
 
     async def trim(self) -> None:
         """Once."""

@@ -45,6 +45,11 @@ class SharedReads:
         self._reading: tuple[int, asyncio.Event] | None = None
         """Behind which record somebody reads at the front; set when he is through."""
 
+    @property
+    def end(self) -> int:
+        """The last record that was read at the front."""
+        return self._last
+
     def for_sink(self) -> SharedLog:
         """One sink's view of the log."""
         return SharedLog(self, self._opens)

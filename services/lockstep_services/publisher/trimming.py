@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from lockstep.bus import Bus, Held, LogName
-from lockstep.clock import Clock
+from lockstep.clock import Clock, wait_set
 from lockstep.settings import Settings
 
 SHARE_OF_LOG: Final = 4
 """Pages look back on no more than this part of what a log may hold; the rest is room for sinks."""
 QUIET_INTERVALS: Final = 24
-"""A log that has not moved is looked at so much more seldom."""
+"""A log that has not moved is looked at so much more seldom, unless a sink lags behind it."""
 
 
 def trim_to(
@@ -33,6 +34,28 @@ def kept_bytes(settings: Settings) -> int:
     return min(settings.publisher.keep_bytes, settings.bus.max_log_bytes // SHARE_OF_LOG)
 
 
+class Pauses:
+    """Between two looks at a log."""
+
+    def __init__(self, clock: Clock, interval_ms: int) -> None:
+        self._clock = clock
+        self._interval_ms = interval_ms
+        self._is_needed = asyncio.Event()
+
+    def need(self) -> None:
+        """Somebody wants to know where the log ends: the next pause is a short one. Who goes on
+        wanting it says so again within that."""
+        self._is_needed.set()
+
+    async def pause(self, *, is_quiet: bool) -> None:
+        """An interval; many of them where the log has not moved and nobody needs to know."""
+        if is_quiet and not self._is_needed.is_set():
+            await wait_set(self._is_needed, self._clock, self._interval_ms * QUIET_INTERVALS)
+        else:
+            self._is_needed.clear()
+            await self._clock.sleep_ms(self._interval_ms)
+
+
 class Trimmer:
     """Trims one app's output log. `run` in one supervised task.
 
@@ -49,8 +72,7 @@ class Trimmer:
     ) -> None:
         self._log = log
         self._bus = bus
-        self._clock = clock
-        self._interval_ms = settings.publisher.trim_interval_ms
+        self.pauses = Pauses(clock, settings.publisher.trim_interval_ms)
         self._keep_records = settings.publisher.keep_records
         self._keep_bytes = kept_bytes(settings)
         self._delivered = delivered
@@ -60,11 +82,11 @@ class Trimmer:
         """Until cancelled; UnavailableError when the bus is away, or the log is gone."""
         log = await self._bus.output_log(self._log, make=False)
         trimmed = 0
-        pause_ms = self._interval_ms
+        is_quiet = False
         while True:
-            await self._clock.sleep_ms(pause_ms)
+            await self.pauses.pause(is_quiet=is_quiet)
             before, self.log_end = self.log_end, (await log.tail()).sequence
-            pause_ms = self._interval_ms * (QUIET_INTERVALS if self.log_end == before else 1)
+            is_quiet = self.log_end == before
             delivered = self._delivered()
             if delivered is None:
                 continue

@@ -53,13 +53,24 @@ class _AppDelivery:
     pumps: list[Pump] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     trimmer: Trimmer | FleetTrimmer = field(init=False)
+    reads: SharedReads | None = None
+    """Of the app's own output log; a fleet's sinks read each for itself."""
     archiver: Archiver | None = None
 
     @property
     def log_end(self) -> int:
-        """The last sequence of its output log, as the trimmer saw it; of a fleet, the last position
-        of its input log."""
-        return self.trimmer.log_end
+        """The last sequence of its output log, as the trimmer or a sink saw it; of a fleet, the
+        last position of its input log."""
+        return max(self.trimmer.log_end, 0 if self.reads is None else self.reads.end)
+
+    def statuses(self) -> list[SinkStatus]:
+        """Of its sinks. While rows wait for one that is away or paused, the log's end is looked at
+        although nothing else may move."""
+        found = [pump.status(self.log_end) for pump in self.pumps]
+        is_held_up = any(one.trouble is not None for one in found)
+        if is_held_up or self.refused or any(pump.is_paused for pump in self.pumps):
+            self.trimmer.pauses.need()
+        return found
 
     def delivered(self) -> list[int] | None:
         """How far each sink has come; None while one is not open, or another publisher delivers.
@@ -192,7 +203,7 @@ class Publisher:
         for delivery in self._deliveries.values():
             if not delivery.keeper.held:
                 continue
-            found += [pump.status(delivery.log_end) for pump in delivery.pumps]
+            found += delivery.statuses()
             if delivery.archiver is not None:
                 found += delivery.archiver.statuses
             found += [
@@ -265,7 +276,9 @@ class Publisher:
             view, keeper, self._factory.secrets_of(view), context.clock.now_ms()
         )
         opens = partial(context.world.bus.output_log, view.log, make=False)
-        source = SharedReads(opens, context.clock) if view.fleet is None else view
+        if view.fleet is None:
+            delivery.reads = SharedReads(opens, context.clock)
+        source = delivery.reads or view
         for sink in self._factory.sinks_of(view):
             if isinstance(sink, Refused):
                 context.log.error("sink refused", sink=sink.binding.key, error=str(sink.error))

@@ -10,6 +10,7 @@ import pytest
 
 from lockstep.bus import (
     ID_HEADER,
+    Appended,
     Bus,
     DeadLetter,
     IngressMessage,
@@ -37,9 +38,9 @@ async def test_dead_letters_are_found_by_app_and_stream(world: World) -> None:
     """Oldest first, with original bytes; other apps' letters stay out."""
     app, other = _app(), _app()
     letters = world.bus.dead_letters
-    first = await letters.append(_letter(app, "S 1"))
+    first = (await letters.append(_letter(app, "S 1"))).position
     await letters.append(_letter(other, "S 1"))
-    second = await letters.append(_letter(app, "T", b"\xff"))
+    second = (await letters.append(_letter(app, "T", b"\xff"))).position
     found = await world.other.dead_letters.read(app)
     assert found == [
         StoredDeadLetter(first, _letter(app, "S 1")),
@@ -51,12 +52,19 @@ async def test_dead_letters_are_found_by_app_and_stream(world: World) -> None:
 
 
 async def test_dead_letters_are_stored_once_by_id_and_removed(world: World) -> None:
-    """A repeated id gives the first sequence; removing tells how many were there."""
+    """A repeated id gives the first sequence, and says that it was there, whoever repeats it;
+    removing tells how many were there."""
     app = _app()
     letters = world.bus.dead_letters
-    first = await letters.append(_letter(app, "S"), dedup_id=f"{app}/1")
-    assert await letters.append(_letter(app, "S"), dedup_id=f"{app}/1") == first
-    second = await letters.append(_letter(app, "S"), dedup_id=f"{app}/2")
+    stored = await letters.append(_letter(app, "S"), dedup_id=f"{app}/1")
+    assert not stored.duplicate
+    first = stored.position
+    for each in (letters, world.other.dead_letters):
+        again = await each.append(_letter(app, "S"), dedup_id=f"{app}/1")
+        assert again == Appended(first, duplicate=True)
+    stored = await letters.append(_letter(app, "S"), dedup_id=f"{app}/2")
+    assert not stored.duplicate
+    second = stored.position
     assert await letters.remove([first, first, 10**9]) == 1
     assert [each.sequence for each in await letters.read(app)] == [second]
 
@@ -65,9 +73,9 @@ async def test_dead_letters_are_stored_once_by_id_and_removed(world: World) -> N
 async def test_a_dead_letter_may_bear_any_name(world: World, name: str) -> None:
     """No app has such a name. What strangers send to it is refused, and stands with its own."""
     letters, app = world.bus.dead_letters, _app()
-    for_stream = await letters.append(_letter(app, name))
+    for_stream = (await letters.append(_letter(app, name))).position
     await letters.append(_letter(app, f"{name}x"))
-    for_app = await letters.append(_letter(f"{app}{name}", "S"))
+    for_app = (await letters.append(_letter(f"{app}{name}", "S"))).position
     assert await letters.read(app, name) == [StoredDeadLetter(for_stream, _letter(app, name))]
     found = await world.other.dead_letters.read(f"{app}{name}")
     assert found == [StoredDeadLetter(for_app, _letter(f"{app}{name}", "S"))]
@@ -76,8 +84,9 @@ async def test_a_dead_letter_may_bear_any_name(world: World, name: str) -> None:
 async def test_of_a_dead_letter_that_is_too_large_the_beginning_is_kept(world: World) -> None:
     """What was refused may be larger than anything that the bus takes."""
     app, payload = _app(), bytes(range(256)) * 40_000
-    sequence = await world.bus.dead_letters.append(_letter(app, "S", payload), dedup_id=app)
-    assert await world.bus.dead_letters.append(_letter(app, "S", payload), dedup_id=app) == sequence
+    stored = await world.bus.dead_letters.append(_letter(app, "S", payload), dedup_id=app)
+    again = await world.bus.dead_letters.append(_letter(app, "S", payload), dedup_id=app)
+    assert again == Appended(stored.position, duplicate=True)
     (found,) = await world.other.dead_letters.read(app)
     kept = found.letter.payload
     assert len(kept) > 7_000_000
@@ -93,7 +102,7 @@ async def test_dead_letters_are_read_until_they_have_so_many_bytes(world: World)
     """Few letters do not mean that there are no more: an empty answer does."""
     app, payload = _app(), b"x" * 1_000
     letters = world.bus.dead_letters
-    stored = [await letters.append(_letter(app, "S", payload)) for _ in range(5)]
+    stored = [(await letters.append(_letter(app, "S", payload))).position for _ in range(5)]
     other = world.other.dead_letters
 
     async def read(max_bytes: int, after: int = 0) -> list[int]:

@@ -36,7 +36,8 @@ class Link:
         return 1
 
     def restore(self, state: Any) -> None:
-        self.snapshot()
+        if self.error is not None:
+            raise self.error
 
 
 class Slotted:
@@ -98,6 +99,19 @@ def test_a_state_that_cannot_be_said() -> None:
     for ask in (link.snapshot, lambda: link.restore(1)):
         with pytest.raises(SnapshotError, match=r"my:link, of .* failed at its state"):
             ask()
+
+
+def test_a_state_of_before_that_is_not_taken_asks_for_what_would_help() -> None:
+    """Plain values it has given; a new version of it does not take them."""
+    link = guarded(KeyError("seen"))
+    with pytest.raises(SnapshotError, match="as it was kept before: KeyError: 'seen'") as told:
+        link.restore(1)
+    assert told.value.hint is not None
+    assert "let restore() take what snapshot() of earlier versions gave" in told.value.hint
+    with pytest.raises(SnapshotError) as told:
+        link.snapshot()
+    assert told.value.hint is not None
+    assert "let snapshot() give plain values" in told.value.hint
 
 
 def test_a_link_without_room_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -16,7 +17,15 @@ from lockstep.telemetry import METRICS, MetricName
 from lockstep.telemetry.boards import ALERTS, DASHBOARDS, RUNBOOK, files
 from lockstep.telemetry.boards.alerts import SERVICES
 from lockstep.telemetry.boards.files import anchor
-from lockstep.telemetry.boards.promql import WINDOW, gauge, increase, leaders, quantile, rate
+from lockstep.telemetry.boards.promql import (
+    WINDOW,
+    gauge,
+    increase,
+    leaders,
+    leaders_rate,
+    quantile,
+    rate,
+)
 
 ROOT = Path(__file__).parents[3]
 EXPRESSIONS = {
@@ -51,15 +60,56 @@ def test_every_expression_is_promql(name: str) -> None:
 @pytest.mark.processes
 def test_alerts_ring_when_they_have_to() -> None:
     """As Prometheus' own tool finds, where there is one; `scripts/prometheus` brings it."""
+    _check_cases(Path(__file__).parent / "alerts.yml")
+
+
+def _check_cases(cases: Path) -> None:
     own = Path(sys.prefix) / "prometheus" / "usr" / "bin" / "promtool"
     tool = str(own) if own.exists() else shutil.which("promtool")
     if tool is None:
         pytest.skip("there is no promtool on this machine")
-    cases = Path(__file__).parent / "alerts.yml"
     done = subprocess.run(
         [tool, "test", "rules", str(cases)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.processes
+def test_rows_of_a_warm_app_are_shown_once(tmp_path: Path) -> None:
+    """Two processors give the same 60 rows a second, and one of them leads; as Prometheus finds."""
+    shown = "lockstep-processors: Rows by query: {{app}} {{query}} {{partition}}"
+    place = 'app="W",group="m",partition="0"'
+    cases = {
+        "evaluation_interval": "15s",
+        "tests": [
+            {
+                "interval": "15s",
+                "input_series": [
+                    *(
+                        {
+                            "series": f'{name}{{{place},{more},instance="{each}"}}',
+                            "values": values,
+                        }
+                        for each, role in (("a", "active"), ("b", "standby"))
+                        for name, more, values in (
+                            ("lockstep_query_rows_total", 'query="q"', "0+900x40"),
+                            ("lockstep_processor_role", f'role="{role}"', "1x40"),
+                        )
+                    )
+                ],
+                "promql_expr_test": [
+                    {
+                        "expr": _readable(EXPRESSIONS[shown]),
+                        "eval_time": "5m",
+                        "exp_samples": [{"labels": f'{{{place},query="q"}}', "value": 60}],
+                    }
+                ],
+            }
+        ],
+    }
+    file = tmp_path / "cases.yml"  # of which JSON is a part
+    file.write_text(json.dumps(cases), encoding="utf-8")
+    _check_cases(file)
 
 
 def test_the_first_value_of_a_counter_is_growth() -> None:
@@ -79,6 +129,21 @@ def test_what_standbys_show_is_left_out() -> None:
         f'max by (app, group) ({lag}{{app=~".+"}} and on (instance, {unit})'
         ' lockstep_processor_role{app=~".+", role="active"})'
     )
+
+
+def test_what_standbys_count_as_well_is_counted_once() -> None:
+    """They fold what their leader folds; a panel of a warm app would show it twice."""
+    name, unit = "lockstep_query_rows_total", "app, group, partition"
+    assert leaders_rate("lockstep_query_rows_total", "app", "query") == (
+        f'sum by (app, query) (rate({name}{{app=~"$app"}}[{WINDOW}]) and on (instance, {unit})'
+        ' lockstep_processor_role{app=~"$app", role="active"})'
+    )
+    folding = "processor_(events|repeated_events|poison_events)|query_(rows|busy_ms)"
+    found = [one for one in EXPRESSIONS.values() if re.search(f"lockstep_({folding})_total", one)]
+    assert len(found) == 5
+    assert [
+        one for one in found if 'lockstep_processor_role{app=~"$app", role="active"}' not in one
+    ] == []
 
 
 def test_every_service_is_watched_and_none_is_needed_for_that() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 from collections.abc import Iterator
 
 import pytest
 
-from lockstep.clock import SeededRandomness, VirtualClock
+from lockstep.clock import SeededRandomness, VirtualClock, stopwatch_ns
 from lockstep.telemetry import (
     NO_TRACES,
     Traces,
@@ -16,9 +17,10 @@ from lockstep.telemetry import (
     current_trace,
     get_logger,
     open_traces,
+    otel,
 )
 from lockstep.telemetry.otel import MAX_LINKS, FineTime
-from lockstep.telemetry.traces import ids_of
+from lockstep.telemetry.traces import SILENT, given_context, ids_of
 from tests.otlp.receiver import Spans, receiving
 
 SERVER, INTERNAL, FAILED, MS_NS = 2, 1, 2, 1_000_000
@@ -68,15 +70,83 @@ def test_a_share_of_the_sends_is_traced(spans: Spans) -> None:
 
 
 def test_who_sends_decides_where_it_says(spans: Spans) -> None:
-    """A sampled traceparent is gone on with; one that is not sampled, or is none, is not traced."""
+    """A sampled traceparent is gone on with, one that is not sampled is not traced."""
     traces = _traces(spans)
     with traces.root("receive", GIVEN) as span:
         assert ids_of(span.carried) is not None
         assert (ids_of(span.carried) or ("",))[0] == (ids_of(GIVEN) or ("",))[0]
     assert traces.root("receive", GIVEN[:-1] + "0").carried == ""
-    assert traces.root("receive", "nonsense").carried == ""
     traces.close()
     assert [span.parent_id for span in spans.seen] == ["b7ad6b7169203331"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (GIVEN[:-2] + "03", GIVEN),  # further flags (level 2: the trace id is random)
+        (GIVEN[:-2] + "ff", GIVEN),
+        (GIVEN[:-2] + "02", ""),
+        ("01" + GIVEN[2:], GIVEN),  # of a later version that is known to be read alike
+        ("cc" + GIVEN[2:] + "-what-comes-later", GIVEN),
+        ("cc" + GIVEN[2:-1] + "0-later", ""),
+        ("ff" + GIVEN[2:], None),
+        (GIVEN + "-more", None),
+        (GIVEN + "\n", None),
+        ("cc" + GIVEN[2:] + "later", None),
+        (GIVEN.upper().replace("X", "x"), None),
+        ("00-" + "0" * 32 + GIVEN[35:], None),
+        (GIVEN[:36] + "0" * 16 + "-01", None),
+        ("nonsense", None),
+        ("", None),
+    ],
+)
+def test_a_traceparent_is_read_as_w3c_has_it(given: str, expected: str | None) -> None:
+    """A bit of the flags says whether it is traced; later versions begin as the first one does."""
+    assert given_context(given) == expected
+
+
+def test_what_cannot_be_read_counts_as_none(spans: Spans) -> None:
+    """A broken traceparent takes no send out of the share that is traced, nor puts one in."""
+    for ratio, is_traced in ((1.0, True), (1e-12, False)):
+        traces = _traces(spans, ratio)
+        with traces.root("receive", "nonsense") as span:
+            assert bool(span.carried) is is_traced
+        traces.close()
+    assert [span.parent_id for span in spans.seen] == [""]
+
+
+@pytest.fixture
+def hanging() -> Iterator[str]:
+    """A collector that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1/traces"
+
+
+def test_a_collector_that_hangs_holds_up_no_stop(
+    hanging: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much waits: all of it has one limit, and what was lost is said."""
+    monkeypatch.setattr(otel, "CLOSE_LIMIT_S", 0.3)
+    stream = io.StringIO()
+    configure_logging(service="receiver", stream=stream)
+    several = [
+        open_traces(
+            ratio=1.0, url=hanging, service="receiver", node="n1", clock=VirtualClock(1_000),
+            randomness=SeededRandomness(1),
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    for traces in several:
+        for _ in range(1_200):
+            with traces.root("receive"):
+                pass
+    begun_ns = stopwatch_ns()
+    for traces in several:
+        traces.end()
+    for traces in several:
+        traces.close()
+    assert stopwatch_ns() - begun_ns < 600 * MS_NS
+    assert stream.getvalue().count("did not take the last spans in time") == 3
 
 
 def test_many_links_are_cut(spans: Spans) -> None:
@@ -90,9 +160,23 @@ def test_many_links_are_cut(spans: Spans) -> None:
 
 def test_who_records_nothing_hands_contexts_on() -> None:
     """So that a service without a collector does not cut a trace in two."""
-    assert NO_TRACES.root("receive", GIVEN).carried == ""
+    assert NO_TRACES.root("receive", GIVEN[:-2] + "03").carried == GIVEN
+    assert NO_TRACES.root("receive", GIVEN[:-1] + "0") is SILENT
+    assert NO_TRACES.root("receive", "nonsense") is SILENT
+    assert NO_TRACES.root("receive") is SILENT
     assert NO_TRACES.follow("fold", [GIVEN]).carried == GIVEN
-    assert NO_TRACES.follow("fold", []).carried == ""
+    assert NO_TRACES.follow("fold", []) is SILENT
+
+
+def test_who_is_called_from_within_is_handed_it_too() -> None:
+    """A sink's request bears it, and so do log lines; after the block it is as it was."""
+    other = GIVEN.replace("b7ad", "aaaa")
+    with NO_TRACES.root("receive", GIVEN):
+        assert current_trace() == GIVEN
+        with NO_TRACES.follow("deliver", [other]), SILENT:
+            assert current_trace() == other
+        assert current_trace() == GIVEN
+    assert current_trace() == ""
 
 
 def test_log_lines_bear_the_ids(spans: Spans) -> None:

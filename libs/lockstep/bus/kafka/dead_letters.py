@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from lockstep.bus.contract import LETTERS_BYTES, DeadLetter, StoredDeadLetter
+from lockstep.bus.contract import LETTERS_BYTES, Appended, DeadLetter, StoredDeadLetter
 from lockstep.bus.kafka.broker import log_config
 from lockstep.bus.kafka.ledger import Ledger, LedgerReader, World
 from lockstep.bus.kafka.names import topic_of
@@ -49,11 +49,10 @@ class KafkaDeadLetters:
         config = log_config(limits, max_age_ms=limits.max_log_age_ms, is_large=True)
         await self._world.broker.ensure(self._topic, config)
 
-    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
+    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> Appended:
         subject = dead_subject(letter.app, letter.stream)
         payload = encode_letter(letter, MAX_REQUEST_BYTES - _MARGIN_BYTES)
-        stored = await self._ledger.append(payload, dedup_id=dedup_id, key=subject.encode())
-        return stored.position
+        return await self._ledger.append(payload, dedup_id=dedup_id, key=subject.encode())
 
     async def read(
         self,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from lockstep.bus.contract import LETTERS_BYTES, DeadLetter, StoredDeadLetter
+from lockstep.bus.contract import LETTERS_BYTES, Appended, DeadLetter, StoredDeadLetter
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.memory.carrier import StoredLog
 from lockstep.bus.memory.link import Link
@@ -23,12 +23,12 @@ class MemoryDeadLetters:
         self._log = log
         self._link = link
 
-    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
+    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> Appended:
         self._link.send()
         subject = dead_subject(letter.app, letter.stream)
         appended = self._log.append(subject, encode_letter(letter, MAX_LETTER_BYTES), dedup_id)
         self._link.answer()
-        return appended.position
+        return appended
 
     async def read(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from lockstep.bus.contract import LETTERS_BYTES, DeadLetter, StoredDeadLetter
+from lockstep.bus.contract import LETTERS_BYTES, Appended, DeadLetter, StoredDeadLetter
 from lockstep.bus.letters import decode_letter, encode_letter
 from lockstep.bus.nats.input_log import header_id
 from lockstep.bus.nats.jetstream import JetStream, stream_config
@@ -34,7 +34,7 @@ class NatsDeadLetters:
             ),
         )
 
-    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> int:
+    async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> Appended:
         subject = dead_subject(letter.app, letter.stream)
         # The server's own limit, as what was refused may be what was too large for a log.
         payload = encode_letter(letter, self._jetstream.connection.max_payload_bytes)
@@ -47,7 +47,8 @@ class NatsDeadLetters:
             limit_bytes=self._jetstream.limits.dead_letters_max_bytes,
         )
         stored = await self._storing.stored(lambda: self.stream.served(publish))
-        return stored.sequence
+        # Without an id of the caller's a duplicate is our own repetition.
+        return Appended(stored.sequence, stored.duplicate and dedup_id is not None)
 
     async def read(
         self,

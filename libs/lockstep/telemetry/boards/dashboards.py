@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from lockstep.telemetry.boards.promql import INSTANCE, gauge, mean, or_zero, quantile, rate
+from lockstep.telemetry.boards.promql import (
+    INSTANCE,
+    gauge,
+    leaders_rate,
+    mean,
+    or_zero,
+    quantile,
+    rate,
+)
 from lockstep.telemetry.boards.promql import UNIT as PLACE
 
 UNIT: Final = "{{app}} {{group}} {{partition}}"
@@ -83,8 +91,8 @@ APPS: Final = Dashboard(
             (or_zero(rate("lockstep_receiver_events_refused_total")), "refused"),
             (or_zero(rate("lockstep_receiver_duplicates_total")), "duplicate"),
             (or_zero(rate("lockstep_dead_letters_total")), "dead letters"),
-            (or_zero(rate("lockstep_processor_repeated_events_total")), "repeated late"),
-            (or_zero(rate("lockstep_processor_poison_events_total")), "over a limit"),
+            (or_zero(leaders_rate("lockstep_processor_repeated_events_total")), "repeated late"),
+            (or_zero(leaders_rate("lockstep_processor_poison_events_total")), "over a limit"),
         ),
         _panel(
             "Pushed back at the door",
@@ -130,17 +138,22 @@ PROCESSORS: Final = Dashboard(
             (or_zero(rate("lockstep_processor_fenced_total")), "appends refused as stale"),
             (or_zero(rate("lockstep_holder_deaths_total")), "dead holders seen"),
         ),
-        _panel("Events folded", "eps", (rate("lockstep_processor_events_total", *PLACE), UNIT)),
+        _panel(
+            "Events folded", "eps", (leaders_rate("lockstep_processor_events_total", *PLACE), UNIT)
+        ),
         _panel(
             "Rows by query",
             "eps",
-            (rate("lockstep_query_rows_total", *PLACE, "query"), "{{app}} {{query}} {{partition}}"),
+            (
+                leaders_rate("lockstep_query_rows_total", *PLACE, "query"),
+                "{{app}} {{query}} {{partition}}",
+            ),
         ),
         _panel(
             "Time by query (level DETAIL)",
             "ms",
             (
-                rate("lockstep_query_busy_ms_total", *PLACE, "query"),
+                leaders_rate("lockstep_query_busy_ms_total", *PLACE, "query"),
                 "{{app}} {{query}} {{partition}}",
             ),
         ),

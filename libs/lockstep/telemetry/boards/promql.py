@@ -43,9 +43,14 @@ def gauge(name: MetricName, *by: str, how: str = "max", **where: str) -> str:
 def leaders(name: MetricName, *by: str, **where: str) -> str:
     """The largest value of a gauge of units, of those that lead them."""
     series = _series(name, MetricKind.GAUGE, by, where)
-    role = _series("lockstep_processor_role", MetricKind.GAUGE, (), {**where, "role": "active"})
-    on = ", ".join((INSTANCE, *UNIT))
-    return f"max by ({', '.join(by)}) ({series} and on ({on}) {role})"
+    return f"max by ({', '.join(by)}) ({_led(series, where)})"
+
+
+def leaders_rate(name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
+    """A counter's growth per second, summed by labels, of the processors that lead: their standbys
+    do the same work, and count it as well."""
+    grown = f"rate({_series(name, MetricKind.COUNTER, by, where)}[{window}])"
+    return _sum(_led(grown, where), by)
 
 
 def quantile(share: float, name: MetricName, *by: str, window: str = WINDOW, **where: str) -> str:
@@ -72,6 +77,12 @@ def or_zero_each(expression: str, label: str, values: Sequence[str]) -> str:
     """0 for each of these values of a label of which there is no series."""
     zeros = (f'label_replace(vector(0), "{label}", "{value}", "", "")' for value in values)
     return " or ".join((expression, *zeros))
+
+
+def _led(series: str, where: dict[str, str]) -> str:
+    """Of series of units those of the processor that leads them."""
+    role = _series("lockstep_processor_role", MetricKind.GAUGE, (), {**where, "role": "active"})
+    return f"{series} and on ({', '.join((INSTANCE, *UNIT))}) {role}"
 
 
 def _sum(inner: str, by: tuple[str, ...]) -> str:

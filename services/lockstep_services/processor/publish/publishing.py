@@ -12,7 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
-from lockstep.bus import Accepted, DeadLetter, RecordTooLargeError
+from lockstep.bus import (
+    Accepted,
+    DeadLetter,
+    LogFullError,
+    NoRoomError,
+    RecordTooLargeError,
+)
 from lockstep.events import OutputRecord, OutputRow, UnavailableError
 from lockstep.events.outputs import in_columns, last_id
 from lockstep.execute.contract import EventFault
@@ -28,6 +34,9 @@ BURY_EVERY_MS: Final = 60_000
 """It is rung for when there is something: this is for what nobody foresaw."""
 BURY_AT_A_TIME: Final = 64
 PAUSE_MS: Final = 100
+FULL_PAUSE_MS: Final = 1_000
+"""Where there is no room: somebody has to make some first."""
+TOLD_EVERY_MS: Final = 60_000
 FLUSH_POLL_MS: Final = 5
 
 
@@ -49,6 +58,7 @@ class Publishing:
         self._log = site.log
         self._max_rows = MAX_ROWS
         self._burying = asyncio.Lock()
+        self._told_ms: dict[tuple[type, str | None], int] = {}
 
     async def publish(self, permit: Permit) -> facts.Fact:
         """Appends the first held rows; gives what came of it."""
@@ -56,9 +66,9 @@ class Publishing:
             await self.bury_due()
             return await self._append(permit, self._running.engine.outbox.next_rows(self._max_rows))
         except UnavailableError as error:
-            self._trouble.text = str(error)
-            self._log.warning("cannot publish", error=str(error))
-            await self._clock.sleep_ms(PAUSE_MS)
+            self._tell(error)
+            is_full = isinstance(error, LogFullError | NoRoomError)
+            await self._clock.sleep_ms(FULL_PAUSE_MS if is_full else PAUSE_MS)
             return facts.AppendUnknown()
 
     async def bury(self) -> None:
@@ -92,6 +102,20 @@ class Publishing:
             await self._clock.sleep_ms(FLUSH_POLL_MS)
         return self._running.engine.outbox.is_empty and self._lead.is_active
 
+    def _tell(self, error: UnavailableError | None) -> None:
+        """What keeps rows back, to the status; to the log when it comes, then once a minute, as it
+        is met again and again, and once when it is over."""
+        self._trouble.text = None if error is None else str(error)
+        if error is None:
+            if self._told_ms:
+                self._told_ms.clear()
+                self._log.info("publishes again", **self._site.labels)
+            return
+        now_ms, what = self._clock.monotonic_ms(), (type(error), error.where)
+        if now_ms - self._told_ms.get(what, now_ms - TOLD_EVERY_MS) >= TOLD_EVERY_MS:
+            self._told_ms[what] = now_ms
+            self._log.warning("cannot publish", error=str(error), **self._site.labels)
+
     async def _append(self, permit: Permit, rows: Sequence[OutputRow]) -> facts.Fact:
         if not rows:
             # Trimmed meanwhile: the log knows more than we were told, so let it be read.
@@ -109,7 +133,7 @@ class Publishing:
         except RecordTooLargeError as error:
             return await self._too_large(permit, rows, error)
         if isinstance(outcome, Accepted):
-            self._trouble.text = None
+            self._tell(None)
             self._published.told = max(self._published.told, settled)
             self._site.count("lockstep_processor_outputs_total", len(rows))
             took_ms = self._site.reached("published", passage.door_ms)
@@ -155,9 +179,11 @@ class Publishing:
         reason = fault.reason if fault.query is None else f"query {fault.query}: {fault.reason}"
         rows = [(event.timestamp_ms, event.data) for event in fault.events]
         letter = self._letter(fault.stream, fault.position, reason, rows)
-        await self._site.world.bus.dead_letters.append(
+        stored = await self._site.world.bus.dead_letters.append(
             letter, dedup_id=f"{self._place}/{fault.position}/{ordinal}"
         )
+        if stored.duplicate:  # whoever led before has stored and counted it
+            return
         self._site.metrics.count(
             "lockstep_dead_letters_total",
             app=self._site.name.app,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from lockstep.bus import InputLog, LogGoneError, LogName, OutputLog, OutputTail
 from lockstep.control import AppView, UnitView
-from lockstep.events import Generation, Life, LockstepError, Position
+from lockstep.events import Generation, Life, LockstepError, Position, describe
 from lockstep.frame import Offload
 from lockstep.operators.errors import SnapshotError
 from lockstep.store import Deployment, Revision
@@ -30,16 +30,24 @@ from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 class NoBeginningError(LockstepError):
     """Neither a revision nor the log's beginning is there: the state cannot be rebuilt."""
 
+    @classmethod
+    def because(cls, message: str, unusable: LockstepError | None, where: str) -> NoBeginningError:
+        """`unusable`: why the newest revision cannot be used, if there was one."""
+        if unusable is None:
+            return cls(message, where=where)
+        return cls(f"{message}: {unusable.message}", where=where, hint=unusable.hint)
+
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
     """An engine and the generation of its state. `is_empty`: that begins here; `lost`: what of the
-    layout before it goes on without."""
+    layout before it goes on without; `unusable`: why it is not the newest revision."""
 
     engine: AppEngine
     generation: Generation
     is_empty: bool
     lost: tuple[str, ...] = ()
+    unusable: LockstepError | None = None
 
 
 async def begin(
@@ -62,7 +70,7 @@ async def begin(
     try:
         first, last = await input_log.bounds()
         if first > engine.position + 1 and last > 0:
-            _tell_of_gap(around, name, first, engine.position, is_state=bool(revisions))
+            _tell_of_gap(around, name, first, begun, is_state=bool(revisions))
             await engine.close()
             one = view.deployment
             engine = await around.engines.make(
@@ -98,19 +106,20 @@ async def _output_log(around: Surroundings, name: LogName, input_log: InputLog) 
 
 
 def _tell_of_gap(
-    around: Surroundings, name: LogName, first: Position, position: Position, *, is_state: bool
+    around: Surroundings, name: LogName, first: Position, begun: _Begun, *, is_state: bool
 ) -> None:
     """Whatever was forgotten before was covered by a revision once: an empty state begins behind
     it, and a state is not left behind for that. NoBeginningError."""
+    position = begun.engine.position
     around.log.error(
         "the input log begins behind the newest usable revision",
         first_position=first, position=position,
     )  # fmt: skip
     if is_state:
-        raise NoBeginningError(
+        raise NoBeginningError.because(
             f"the log begins at {first}, the newest usable revision is at {position}",
-            where=name.app,
-        )
+            begun.unusable, name.app,
+        )  # fmt: skip
 
 
 async def _begun(
@@ -130,6 +139,7 @@ async def _begun(
         generation = Generation(deployment.life, found.engine.position)
         return _Begun(found.engine, generation, is_empty=True, lost=found.lost)
     choice = choose(revisions, deployment, tail, origin=origin)
+    unusable: LockstepError | None = None
     if isinstance(choice, Fresh):
         origin = choice.origin
     else:
@@ -139,23 +149,25 @@ async def _begun(
             if one.life == choice.revision.life and one.version == choice.revision.version
         ]
         for revision in sorted(alike, key=lambda one: one.position, reverse=True):
-            engine = await _restored(around, view, revision, offload)
-            if engine is not None:
-                return _Begun(engine, generation_at(revision, tail), is_empty=False)
+            restored = await _restored(around, view, revision, offload)
+            if not isinstance(restored, LockstepError):
+                generation = generation_at(revision, tail)
+                return _Begun(restored, generation, is_empty=False, unusable=unusable)
+            unusable = unusable or restored
     generation = Generation(_first_life(deployment), origin)
     there = tail.generation
     if there is not None and there != generation:
         is_lost = there.life.deployed_ms == deployment.life.deployed_ms
         if is_lost or standing(generation, tail) is Standing.OVERTAKEN:
-            raise NoBeginningError(
+            raise NoBeginningError.because(
                 f"the output log goes on with a state that began at {there.position};"
                 " no revision of it can be used",
-                where=view.name,
-            )
+                unusable, view.name,
+            )  # fmt: skip
     engine = await around.engines.make(
         deployment.text, deployment.version, offload, origin=origin, view=view
     )
-    return _Begun(engine, generation, is_empty=True)
+    return _Begun(engine, generation, is_empty=True, unusable=unusable)
 
 
 def _first_life(deployment: Deployment) -> Life:
@@ -166,8 +178,8 @@ def _first_life(deployment: Deployment) -> Life:
 
 async def _restored(
     around: Surroundings, view: AppView, revision: Revision, offload: Offload
-) -> AppEngine | None:
-    """The engine at a revision, or None when that cannot be used."""
+) -> AppEngine | LockstepError:
+    """The engine at a revision, or why that cannot be used."""
     try:
         contents = unseal(await around.world.store.revisions.load(revision.id))
         engine = await around.engines.make(
@@ -180,5 +192,5 @@ async def _restored(
             raise
     except (LookupError, EnvelopeError, SnapshotError) as error:
         around.log.error("a revision cannot be used", revision=revision.id, error=str(error))
-        return None
+        return error if isinstance(error, LockstepError) else LockstepError(describe(error))
     return engine

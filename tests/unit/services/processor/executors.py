@@ -56,7 +56,7 @@ class Counted(ReferenceExecutor):
         assert self._all.may_restore.wait(10)
         if self._all.refuses:
             self._all.refuses -= 1
-            raise SnapshotError("does not fit")
+            raise SnapshotError("does not fit", hint="make it fit")
         super().restore(snapshot)
 
     def close(self) -> None:

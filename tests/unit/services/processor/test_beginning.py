@@ -165,6 +165,40 @@ async def test_a_revision_that_does_not_fit_keeps_nothing() -> None:
     assert (len(place.executors.made), place.executors.left) == (3, 0)
 
 
+async def test_who_has_no_beginning_says_why_no_revision_is_one() -> None:
+    """As the newest of them does: an extension that does not take its state any more, for one. That
+    is to be mended, and nothing else helps."""
+    for refuses, ends, says in ((2, (3, 5), "usable revision is at 0"), (1, (9, 9), "is at 1")):
+        place = Place(1, 2)
+        place.executors.refuses, place.log.ends = refuses, ends
+        with pytest.raises(NoBeginningError, match=f"{says}: does not fit") as told:
+            await place.begin()
+        assert told.value.hint == "make it fit"
+    place = Place(1)
+    place.log.ends = (9, 9)
+    with pytest.raises(NoBeginningError, match=r"usable revision is at 1$"):
+        await place.begin()
+
+
+async def test_nor_is_it_left_out_where_rows_of_that_state_were_published() -> None:
+    """The log is whole, but a state from its beginning would be another one."""
+    place, later = Place(), Generation(LIFE, 1)
+    one = Revision(revision_id("A", later, 2, "u"), *NAME.key, "v", 2, 1, 1, True, 1)
+    place.ended[NAME.key] = [one]
+    place.executors.refuses = 1
+
+    async def tail() -> OutputTail:
+        return OutputTail(1, 1, None, later)
+
+    async def output_log(_name: LogName, **_: object) -> Any:
+        return SimpleNamespace(tail=tail)
+
+    place.opens_outputs(output_log)
+    with pytest.raises(NoBeginningError, match="no revision of it can be used: does not fit") as it:
+        await place.begin()
+    assert it.value.hint == "make it fit"
+
+
 class Missing:
     """A bus whose output log is not there until somebody makes it."""
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from lockstep.bus import DeadLetter, LogName, RecordTooLargeError
+from lockstep.bus import Appended, DeadLetter, LogName, RecordTooLargeError
 from lockstep.clock import VirtualClock
 from lockstep.events import OutputId, OutputRow
 from lockstep.execute.contract import EventFault
 from lockstep.leader.protocol import Permit
-from lockstep.telemetry import get_logger
+from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.processor.publish.publishing import BURY_AT_A_TIME, Publishing
 from lockstep_services.processor.replica.leading import Lead
 from lockstep_services.processor.state.outbox import Outbox
@@ -30,14 +30,15 @@ class Letters:
         """So many were under way at a time."""
         self._under_way = 0
 
-    async def append(self, letter: DeadLetter, *, dedup_id: str) -> int:
+    async def append(self, letter: DeadLetter, *, dedup_id: str) -> Appended:
         """Remembered."""
         self._under_way += 1
         self.most = max(self.most, self._under_way)
+        is_known = dedup_id in self.ids
         self.ids.append(dedup_id)
         await asyncio.sleep(0)
         self._under_way -= 1
-        return len(self.ids)
+        return Appended(len(self.ids), duplicate=is_known)
 
 
 class FullLog:
@@ -53,9 +54,14 @@ async def ids_of(name: LogName) -> list[str]:
     return (await letters_of(name, (FAULT,))).ids
 
 
-async def letters_of(name: LogName, faults: Sequence[EventFault]) -> Letters:
+async def letters_of(
+    name: LogName,
+    faults: Sequence[EventFault],
+    letters: Letters | None = None,
+    metrics: Metrics | None = None,
+) -> Letters:
     """Of such events, and of a row that no record can hold."""
-    letters, outbox, clock = Letters(), Outbox(), VirtualClock(0)
+    letters, outbox, clock = letters or Letters(), Outbox(), VirtualClock(0)
     outbox.add(1, (ROW,), tuple(faults))
     site: Any = SimpleNamespace(
         name=name,
@@ -65,7 +71,7 @@ async def letters_of(name: LogName, faults: Sequence[EventFault]) -> Letters:
         labels={},
         output=FullLog(),
         world=SimpleNamespace(bus=SimpleNamespace(dead_letters=letters)),
-        metrics=SimpleNamespace(count=lambda *_, **__: None),
+        metrics=metrics or Metrics(),
         traces=SimpleNamespace(follow=lambda *_, **__: Span()),
     )
     running: Any = SimpleNamespace(
@@ -120,3 +126,14 @@ async def test_many_letters_are_written_some_at_a_time() -> None:
     letters = await letters_of(LogName("A"), faults)
     assert letters.most == BURY_AT_A_TIME
     assert [int(one.rpartition("/")[2]) for one in letters.ids[:many]] == list(range(many))
+
+
+async def test_who_leads_next_counts_no_letter_again() -> None:
+    """What the one before has stored it has counted, too."""
+    letters, metrics, name = Letters(), Metrics(), LogName("A", since_ms=7)
+    faults = (FAULT, EventFault(2, "In", (), "q", "cannot be folded"))
+    counted = {"app": "A", "stream": "In", "reason": "query"}
+    await letters_of(name, faults[:1], letters, metrics)
+    assert metrics.value("lockstep_dead_letters_total", **counted) == 1
+    await letters_of(name, faults, letters, metrics)
+    assert metrics.value("lockstep_dead_letters_total", **counted) == 2

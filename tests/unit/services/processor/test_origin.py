@@ -162,6 +162,7 @@ def test_a_running_state_gives_way_to_a_later_deployment_alone() -> None:
     assert not has_to_give_way("v2", Life(100, 2), deployment("v1", generation=1))
     assert has_to_give_way("v2", Life(100, 2), deployment("v1", generation=3))
     assert not has_to_give_way("v1", Life(100, 1), deployment("v1", generation=3))
+    assert not has_to_give_way("v2", Life(100, 2), deployment("v1", generation=2))
 
 
 def test_the_log_says_which_state_has_begun() -> None:
