@@ -7,15 +7,16 @@ is removed by whoever coordinates, again and again, since services that were cut
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from lockstep.bus import Bus, LogGoneError, LogName
+from lockstep.bus import Bus, LogGoneError, LogName, NoRoomError
 from lockstep.clock import Clock
 from lockstep.control import group_and_layout, log_of
-from lockstep.events import Life
+from lockstep.events import Life, UnavailableError
 from lockstep.events.since import since_in, without_since
 from lockstep.store import Deployment, Origin, Removed, Store, owner_of
 from lockstep.telemetry import Logger
@@ -62,26 +63,41 @@ class AppLogs:
 
     async def found_by(self, app: str, removed: Removed | None, now_ms: int) -> tuple[Life, Origin]:
         """The first life of a new app, and which logs it goes on in: those of the app that was
-        undeployed before, unless they were purged. LogGoneError where their output log was lost.
+        undeployed before, unless they were purged. LogGoneError where their output log was lost;
+        NoRoomError, and then a new app leaves none.
 
         Wall clocks may go back; what comes later still bears a later time.
         """
+        is_new = False  # nobody can have used such a log
         if removed is not None and removed.kept is not None and not removed.kept.layout:
             since = removed.kept.origin.logs_since_ms
         elif removed is not None:  # a fleet's logs bear layouts, which count from 1 again
-            since = max(now_ms, dead_before_ms(removed) + 1)
+            since, is_new = max(now_ms, dead_before_ms(removed) + 1), True
         else:  # there are some where the store has forgotten the app, or a deployment was cut short
             dead_ms = dead_before_ms(removed)
             there = [one.since_ms for one in await self._bus.logs(app) if one.since_ms >= dead_ms]
-            since = max(there, default=max(now_ms, dead_ms))
+            since, is_new = max(there, default=max(now_ms, dead_ms)), not there
         name = LogName(app, since_ms=since)
         _, end = await (await self._bus.input_log(name)).bounds()
-        # Where something has come in, an output log that is missing was lost.
-        tail = await (await self._bus.output_log(name, make=not end)).tail()
+        async with self._undone(name) if is_new and not end else contextlib.nullcontext():
+            # Where something has come in, an output log that is missing was lost.
+            tail = await (await self._bus.output_log(name, make=not end)).tail()
         earlier_ms = 0 if removed is None else removed.deployment.life.deployed_ms
         if tail.generation is not None:
             earlier_ms = max(earlier_ms, tail.generation.life.deployed_ms)
         return Life(max(now_ms, since, earlier_ms + 1), 1), Origin(end, since)
+
+    @contextlib.asynccontextmanager
+    async def _undone(self, name: LogName) -> AsyncIterator[None]:
+        """An input log that was made just now goes again, if there is no room for what is made in
+        the block: else it takes room, and is told as that of an app that the store has lost."""
+        try:
+            yield
+        except NoRoomError:
+            with contextlib.suppress(UnavailableError):  # what stays is gone on in the next time
+                if await self._store.deployments.get(name.app) is None:
+                    await self._bus.remove_logs(name)
+            raise
 
     async def let_go(self, app: str) -> None:
         """Waits until no living processor carries the app, so that what it does last goes, too."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from lockstep.bus import LogGoneError, LogName
+from lockstep.bus import LogGoneError, LogName, NoRoomError
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.events import Life, TickRecord
@@ -195,6 +195,27 @@ async def test_an_app_goes_on_in_no_output_log_that_is_new() -> None:
         await scene.logs.found_by("a", None, NOW_MS)
     with pytest.raises(LogGoneError):
         await scene.bus.output_log(LogName("a", since_ms=NOW_MS), make=False)
+
+
+@pytest.mark.parametrize("is_deployed", [False, True])
+async def test_a_new_app_without_an_output_log_leaves_no_input_log(
+    is_deployed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless somebody else has deployed the app meanwhile, who goes on in it."""
+    scene = Scene()
+
+    async def refused(name: LogName, *, make: bool) -> None:
+        assert make
+        if is_deployed:
+            life, origin = Life(NOW_MS, 1), Origin(0, NOW_MS)
+            one = Deployment("a", "", "v", life, 1, NOW_MS, origin=origin)
+            assert await scene.store.deployments.put(one, epoch=1) == Written()
+        raise NoRoomError("the bus has no room")
+
+    monkeypatch.setattr(scene.bus, "output_log", refused)
+    with pytest.raises(NoRoomError):
+        await scene.logs.found_by("a", None, NOW_MS)
+    assert [one.since_ms for one in await scene.bus.logs("a")] == [NOW_MS] * is_deployed
 
 
 def test_the_longest_name_owns_a_cursor() -> None:
