@@ -306,7 +306,8 @@ class Rebalanced(TypedDict):
 
 
 class Revisions(TypedDict):
-    """Stored states, the newest first."""
+    """Stored states, the newest first. `unit`: of which unit of a fleet alone one is, which cannot
+    be restored by itself; null: of the whole app."""
 
     app: str
     revisions: list[dict[str, Any]]
@@ -400,8 +401,20 @@ OWN: Final = (
         Errors,
         query=("stream", "after", "limit"),
     ),
-    Described("POST", f"{_APP}/errors/replay", "Sends some again.", dict[str, Any], dict[str, Any]),
-    Described("POST", f"{_APP}/errors/purge", "Forgets some.", dict[str, Any], dict[str, Any]),
+    Described(
+        "POST",
+        f"{_APP}/errors/replay",
+        "Sends some again; where there are `more`, `next` is the number to go on behind.",
+        dict[str, Any],
+        dict[str, Any],
+    ),
+    Described(
+        "POST",
+        f"{_APP}/errors/purge",
+        "Forgets some; where there are `more`, `next` is the number to go on behind.",
+        dict[str, Any],
+        dict[str, Any],
+    ),
     Described("POST", "/v1/validate", "Checks a text.", Validated, AppText),
     Described("POST", "/v1/preview", "What deploying it would do.", Preview, ToPreview),
     Described("GET", "/v1/dashboards", "Dashboards that people made.", Dashboards),

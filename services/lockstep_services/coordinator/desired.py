@@ -38,6 +38,12 @@ from lockstep.telemetry import Logger
 from lockstep_services.coordinator.app_logs import AppLogs
 from lockstep_services.coordinator.claims import Claims
 from lockstep_services.coordinator.layouts import Layouts
+from lockstep_services.coordinator.lives import (
+    catch_up,
+    is_latest,
+    latest_life,
+    refuse_earlier,
+)
 from lockstep_services.coordinator.pasts import FoundPast, Pasts, PastWish
 from lockstep_services.coordinator.sinks import Sinks
 
@@ -199,7 +205,8 @@ class DesiredState:
             before = await self._store.deployments.get(plan.name)
             if before is not None:
                 wish.may_replace(before)
-            if before is not None and wish.is_met_by(before):
+            is_met = before is not None and wish.is_met_by(before)
+            if before is not None and is_met and await is_latest(self._bus, before):
                 return Deployed(before, created=False, changed=False)
             if before is not None:
                 await self._pasts.refuse_pending(before)
@@ -227,9 +234,12 @@ class DesiredState:
             for _ in range(MAX_LOOKS):
                 claiming = await _present_and_before(there, self._pasts)
                 await self._offload.run(partial(self._claims.refuse, plan, claiming))
-                outcome = await deployments.put(
-                    deployment, epoch=self._epoch.number, deploying=deploying, beside=there
-                )
+                epoch = self._epoch.number
+                outcome = await catch_up(deployments, self._logs, deployment, there, epoch=epoch)
+                if isinstance(outcome, Written):
+                    outcome = await deployments.put(
+                        deployment, epoch=epoch, deploying=deploying, beside=there
+                    )
                 if isinstance(outcome, Written):
                     break
                 self._pass_over(outcome)
@@ -253,6 +263,7 @@ class DesiredState:
         async with self.one_at_a_time(app):
             for _ in range(MAX_ATTEMPTS):
                 before = await self.get(app)
+                await refuse_earlier(self._bus, before)
                 life, now_ms = before.life.next, self._clock.now_ms()
                 origin = origin_of(before, life)
                 following = replace(before, life=life, updated_ms=now_ms, origin=origin)
@@ -339,7 +350,8 @@ class DesiredState:
                 before = kept  # the same app again: it goes on as it was
         life, origin = Life(now_ms, 1), Origin()
         if before is not None:
-            life, origin = before.life.next, replace(before.origin, past=None)
+            latest = await latest_life(self._bus, before)
+            life, origin = latest.next, replace(before.origin, past=None)
         deployment = Deployment(
             app=plan.name,
             text=wish.text,

@@ -6,6 +6,7 @@ did not take goes to that sink again, by the publisher that delivers the app.
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 from aiohttp import web
+from msgspec import structs
 
 from lockstep.bus import Bus, StoredDeadLetter
 from lockstep.bus.subjects import ID_HEADER
@@ -31,6 +33,7 @@ SPARSE: Final = 4
 """Numbers of which every fourth one is wanted are read together."""
 SHOWN_PAYLOAD_BYTES: Final = 4_096
 REDELIVERY_TIMEOUT_MS: Final = 25_000
+DIGEST_CHARS: Final = 16
 OUTPUTS: Final = "publisher/"
 
 
@@ -129,9 +132,11 @@ class ErrorStore:
         app, selection = request.match_info["app"], await _selected(request)
         replayed: list[int] = []
         refused: dict[int, str] = {}
-        found = 0
-        async for page in self._found(app, selection, MAX_LETTERS):
-            found += len(page)
+        found = end = 0
+        # What is refused again is a letter of its own behind the others, and not sent again here.
+        grows = not selection.sequences
+        async for page in self._found(app, selection, MAX_LETTERS, grows=grows):
+            found, end = found + len(page), page[-1].sequence
             outputs = [one.sequence for one in page if one.letter.origin.startswith(OUTPUTS)]
             inputs = [one for one in page if not one.letter.origin.startswith(OUTPUTS)]
             sent, why = await self._send_all_in(app, inputs)
@@ -143,7 +148,7 @@ class ErrorStore:
             "app": app,
             "replayed": sorted(replayed),
             "refused": {str(number): why for number, why in refused.items()},
-            "more": found == MAX_LETTERS,
+            **_rest(found, end),
         }
         return web.json_response(body)
 
@@ -153,15 +158,25 @@ class ErrorStore:
         async for page in self._found(app, selection, MAX_LETTERS):
             found += [one.sequence for one in page]
         removed = await self._bus.dead_letters.remove(found)
-        return web.json_response(
-            {"app": app, "removed": removed, "more": len(found) == MAX_LETTERS}
-        )
+        body = {"app": app, "removed": removed, **_rest(len(found), max(found, default=0))}
+        return web.json_response(body)
 
     async def _found(
-        self, app: str, selection: Selection, limit: int
+        self, app: str, selection: Selection, limit: int, *, grows: bool = False
     ) -> AsyncIterator[list[StoredDeadLetter]]:
         """What is meant, at most `limit` letters, oldest first. A page at a time, as each letter
-        may have megabytes. Problem 404 when there is none and nobody knows the app."""
+        may have megabytes. `grows`: what is done with a page may bring new letters, which are not
+        meant. Problem 404 when there is none and nobody knows the app."""
+        is_empty = True
+        async for page in self._pages(app, selection, limit, grows=grows):
+            is_empty = False
+            yield page
+        if is_empty and await self._desired.known(app) is None:
+            raise unknown(app)
+
+    async def _pages(
+        self, app: str, selection: Selection, limit: int, *, grows: bool
+    ) -> AsyncIterator[list[StoredDeadLetter]]:
         left = limit
         after = selection.following(selection.beginning)
         while left and after is not None:
@@ -172,11 +187,21 @@ class ErrorStore:
                 break
             found = [one for one in page if selection.has(one)][:left]
             left -= len(found)
-            after = selection.following(page[-1].sequence)
+            end = page[-1].sequence
+            after = selection.following(end)
+            if grows and found and left and after is not None:
+                selection, grows = await self._closed(app, selection, end, left), False
+                after = selection.following(end)
             if found:
                 yield found
-        if left == limit and await self._desired.known(app) is None:
-            raise unknown(app)
+
+    async def _closed(self, app: str, selection: Selection, end: int, left: int) -> Selection:
+        """Without what comes from now on. What is behind `end` is read for that, and read again by
+        who asks."""
+        behind = structs.replace(selection, first=end + 1)
+        async for page in self._pages(app, behind, left, grows=False):
+            end = page[-1].sequence
+        return structs.replace(selection, last=end)
 
     async def _send_all_in(
         self, app: str, letters: Sequence[StoredDeadLetter]
@@ -205,7 +230,7 @@ class ErrorStore:
             )
         headers = {
             "Content-Type": one.letter.content_type,
-            ID_HEADER: f"replay-{app}-{one.sequence}",
+            ID_HEADER: replay_id(app, one),
         }
         await self._bus.ingress.publish(app, one.letter.stream, one.letter.payload, headers=headers)
 
@@ -235,6 +260,18 @@ async def _selected(request: web.Request) -> Selection:
             hint="give sequences, first, last, since_ms, until_ms or stream",
         )  # fmt: skip
     return selection
+
+
+def replay_id(app: str, one: StoredDeadLetter) -> str:
+    """Of a letter, whatever came before it: numbers begin again when the stream is made again, and
+    apps remember ids for longer."""
+    digest = hashlib.sha256(one.letter.payload).hexdigest()[:DIGEST_CHARS]
+    return f"replay-{app}-{one.sequence}-{one.letter.clock_ms}-{digest}"
+
+
+def _rest(found: int, end: int) -> dict[str, Any]:
+    """Whether there may be more letters than were looked at, and behind which number."""
+    return {"more": True, "next": end} if found == MAX_LETTERS else {"more": False}
 
 
 def _shown(one: StoredDeadLetter) -> dict[str, Any]:

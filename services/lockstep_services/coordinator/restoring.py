@@ -136,12 +136,14 @@ class Restoring:
         wanted = next((one for one in verified if revision in (None, one.id)), None)
         if wanted is None:
             what = "no verified revision" if revision is None else f"no revision '{revision}'"
+            hint = "`lockstep revisions` lists them, `lockstep snapshot` takes one"
             if deployment.layout:
                 what += " of all its units together"
-            raise Problem(
-                HTTPStatus.NOT_FOUND, f"'{deployment.app}' has {what}",
-                hint="`lockstep revisions` lists them, `lockstep snapshot` takes one",
-            )  # fmt: skip
+                hint = (
+                    "those have no unit in `lockstep revisions`, and are named layout.<n>;"
+                    " `lockstep snapshot` makes one"
+                )
+            raise Problem(HTTPStatus.NOT_FOUND, f"'{deployment.app}' has {what}", hint=hint)
         if wanted.version != deployment.version:
             raise Problem(
                 HTTPStatus.CONFLICT,

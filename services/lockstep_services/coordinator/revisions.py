@@ -8,9 +8,12 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
+from lockstep.bus import LogName
+from lockstep.control import group_and_layout, unit_key, unit_label
+from lockstep.events.since import without_since
 from lockstep.frame import Problem
 from lockstep.frame.bodies import read_body
-from lockstep.store import PAST_ARCHIVE
+from lockstep.store import PAST_ARCHIVE, Revision
 from lockstep_services.coordinator.forward import Forwarder
 from lockstep_services.coordinator.going_back import BackWish
 from lockstep_services.coordinator.restoring import Restoring
@@ -21,6 +24,15 @@ class _Restore(msgspec.Struct):
     to_ms: int | None = None
     replay: bool = False
     output: Literal["archive", "sinks", "nowhere"] = PAST_ARCHIVE
+
+
+def unit_of(one: Revision) -> str | None:
+    """Of a revision of one unit of a fleet, which is nothing to go back to by itself; None for one
+    of the whole app."""
+    group = without_since(one.group)
+    if not group_and_layout(group)[1]:
+        return None
+    return unit_label(unit_key(LogName(one.app, group, one.partition)))
 
 
 class RevisionRoutes:
@@ -48,6 +60,7 @@ class RevisionRoutes:
         body = [
             {
                 "revision": one.id,
+                "unit": unit_of(one),
                 "version": one.version,
                 "position": one.position,
                 "created_ms": one.created_ms,

@@ -15,6 +15,7 @@ from lockstep.store.naming import is_unit_of
 from lockstep_services.coordinator.board import Facts, Node, Rules, Wanted
 from lockstep_services.coordinator.desired import DesiredState
 from lockstep_services.coordinator.draining import Drains
+from lockstep_services.coordinator.lives import runs_later
 from lockstep_services.coordinator.placement import waiting_for
 from lockstep_services.coordinator.troubles import Troubles
 
@@ -80,8 +81,8 @@ class Survey:
     async def waiting(
         self, one: Deployment, units: Iterable[str], placements: Mapping[str, Sequence[str]]
     ) -> str | None:
-        """What an app waits for because of which some of its replicas run nowhere, or its layout
-        does not begin, for people."""
+        """What an app waits for because of which some of its replicas run nowhere, its layout does
+        not begin, or another text runs than is deployed, for people."""
         held_up = await self._desired.layouts.obstacles.held_up_by(await self.former(one))
         trouble = self._troubles.of(one)
         nodes, minimum = await self.nodes(), self._settings.min_processors
@@ -93,6 +94,8 @@ class Survey:
             for unit in units
         )))  # fmt: skip
         found += held_up
+        later = runs_later(one, (group for _, group in self._watch.groups(one.app)))
+        found += [] if later is None else [later]
         found += missing if not missing or await self._can_hear() else [SILENT]
         return "; ".join(dict.fromkeys(found)) or None
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import nats
 from aiohttp import web
 
 from lockstep.bus import DeadLetter
+from lockstep.bus.subjects import DEAD_STREAM
 from tests.integration.services.cluster import Cluster, log_of, until
 from tests.integration.services.conftest import Start
 from tests.integration.services.webhook import webhook
@@ -100,13 +102,41 @@ async def test_names_that_are_too_long_and_letters_that_are_not_whole(cluster_of
         (other,) = await bus.dead_letters.read(name)
         assert "no app named" in other.letter.reason
         large = DeadLetter(app, "In", "no number", b"x" * 9_000_000, "application/json", 5, "r")
-        sequence = await bus.dead_letters.append(large)
+        sequence = (await bus.dead_letters.append(large)).position
         answer = await ask(cluster, app, "replay", first=1)
         assert answer["replayed"] == []
         refused = answer["refused"]
         assert {*refused} == {str(one["sequence"]) for one in found} | {str(sequence)}
         assert "bytes of it are missing: the bus took no more" in refused[str(sequence)]
         assert (await ask(cluster, app, "purge", first=1))["removed"] == 3
+
+
+async def test_numbers_that_begin_again_lose_nothing(cluster_of: Start) -> None:
+    """The stream `dead` was gone and has been made again: a letter of the same number as one that
+    was replayed before is another event."""
+    async with cluster_of(*NODES) as cluster:
+        app = await cluster.deploy(
+            "@app:name('Again') define stream In (v int); from In select v insert into Out;"
+        )
+        bus = cluster.watcher.bus
+
+        async def replayed(value: int, at_ms: int) -> int:
+            payload = f'{{"v": {value}}}'.encode()
+            letter = DeadLetter(app, "In", "no room", payload, "application/json", at_ms, "r")
+            await bus.dead_letters.append(letter)
+            (number,) = (await ask(cluster, app, "replay", first=1))["replayed"]
+            return int(number)
+
+        first = await replayed(1, 1_000)
+        await cluster.published_count(app, 1)
+        client = await nats.connect(cluster.environment["LOCKSTEP_BUS__URL"])
+        try:
+            await client.jetstream().delete_stream(DEAD_STREAM)
+        finally:
+            await client.close()
+        assert await replayed(2, 2_000) == first
+        rows = await cluster.published_count(app, 2)
+        assert [row.data for row in rows] == [(1,), (2,)]
 
 
 async def test_an_app_that_nobody_knows_is_named(cluster_of: Start) -> None:

@@ -230,8 +230,12 @@ async def test_what_a_fleet_cannot_go_back_to(cluster_of: Start) -> None:
         _, listed = await cluster.asked("GET", f"{path}/revisions")
         ids = [one["revision"] for one in listed["revisions"]]
         assert ids[0] == taken
-        status, _ = await cluster.asked("POST", f"{path}/restore", json={"revision": ids[-1]})
-        assert status == 404
+        units = [one["unit"] for one in listed["revisions"]]
+        assert units[0] is None
+        assert all(one and one.startswith("'Whole' group ") for one in units[1:]), units
+        wish = {"revision": ids[-1]}
+        status, answer = await cluster.asked("POST", f"{path}/restore", json=wish)
+        assert (status, "named layout.<n>" in answer["hint"]) == (404, True), answer
         status, answer = await cluster.asked("DELETE", f"{path}/revisions/{taken}")
         assert status == 409, answer
 

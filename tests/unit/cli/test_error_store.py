@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.cli.commands.upkeep import not_done, spans
+from lockstep.cli.commands.upkeep import not_done, show_revisions, spans, told
 
 
 def test_numbers_that_are_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,3 +40,27 @@ def test_spans_of_numbers() -> None:
     """Sorted, neighbours joined."""
     assert spans([5, 3, 2, 9, 10, 11]) == "2-3, 5, 9-11"
     assert spans([]) == ""
+
+
+def test_revisions_of_units_are_told_from_those_of_the_app(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those alone can be restored; of an app of one unit there are no others."""
+    one = {"revision": "layout.1", "unit": None, "version": "v", "created_ms": 0, "position": 7}
+    show_revisions([one], as_json=False)
+    assert "unit" not in capsys.readouterr().out
+    show_revisions([one, {**one, "unit": "'A' group g~2 partition 0"}], as_json=False)
+    said = capsys.readouterr().out
+    assert "'A' group g~2 partition 0" in said
+    assert "one of a unit alone cannot be restored" in said
+
+
+def test_where_to_go_on_is_told() -> None:
+    """Behind what was looked at: what could not be sent stays there, and would come first again.
+    By number, and where an earlier release answers, the same command is meant."""
+    answer = {"replayed": [1, 2], "refused": {}, "more": True, "next": 1_017}
+    assert told(answer, is_all=True) == "sent again: 2\nthere are more: --after 1017"
+    assert told(answer, is_all=False) == "sent again: 2\nthere are more: repeat the command"
+    earlier = {"removed": 1_000, "more": True}
+    assert told(earlier, is_all=True) == "forgotten: 1000\nthere are more: repeat the command"
+    assert told({"removed": 3, "more": False}, is_all=True) == "forgotten: 3"

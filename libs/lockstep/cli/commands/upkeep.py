@@ -21,6 +21,7 @@ from lockstep.events.paths import app_path
 
 ERROR_COLUMNS = ("number", "time", "stream", "reason", "payload", "origin", "position")
 REVISION_COLUMNS = ("revision", "taken", "version", "position", "size_bytes", "verified", "epoch")
+OF_UNITS = "one of a unit alone cannot be restored: `lockstep restore` takes those without a unit"
 Sequences = Annotated[
     list[int] | None, typer.Option(help="Number of a dead letter; may be repeated.")
 ]
@@ -85,7 +86,7 @@ def errors(
             number = letters[-1]["number"]
             console.print(f"there may be more: --after {number}, or a larger --limit")
     else:
-        _tell(answer)
+        console.print(told(answer, is_all=replay_all or purge_all))
     if not_done(answer, replay):
         raise typer.Exit(int(Exit.FAILED))
 
@@ -113,13 +114,18 @@ def spans(numbers: Iterable[int]) -> str:
     return ", ".join("-".join(map(str, span)) for span in found)
 
 
-def _tell(answer: Any) -> None:
+def told(answer: Mapping[str, Any], *, is_all: bool) -> str:
+    """What came of it, and how to go on where there are more: behind what was looked at, as some of
+    that may still be there."""
     if "removed" in answer:
-        console.print(f"forgotten: {answer['removed']}")
+        said = f"forgotten: {answer['removed']}"
     else:
-        console.print(f"sent again: {len(answer['replayed'])}")
-    if answer["more"]:
-        console.print("there are more: repeat the command")
+        said = f"sent again: {len(answer['replayed'])}"
+    if not answer["more"]:
+        return said
+    end = answer.get("next")  # coordinators of earlier releases do not tell it
+    again = f"--after {end}" if is_all and end is not None else "repeat the command"
+    return f"{said}\nthere are more: {again}"
 
 
 def handover(context: typer.Context, app: AppName, as_json: AsJson = False) -> None:
@@ -156,14 +162,15 @@ def revisions(
         if not delete:
             answer = suite.request("DELETE" if delete_all else "GET", url)
     if "revisions" in answer:
-        _show_revisions(answer["revisions"], as_json=as_json)
+        show_revisions(answer["revisions"], as_json=as_json)
     elif as_json:
         print_json(answer)
     else:
         console.print(f"deleted: {len(answer['deleted'])}")
 
 
-def _show_revisions(found: Any, *, as_json: bool) -> None:
+def show_revisions(found: Any, *, as_json: bool) -> None:
+    """Which of them are of one unit of a fleet alone is told where there are some."""
     if as_json:
         print_json(found)
         return
@@ -171,7 +178,12 @@ def _show_revisions(found: Any, *, as_json: bool) -> None:
         {**one, "version": one["version"][:SHOWN_VERSION], "taken": shown_ms(one["created_ms"])}
         for one in found
     ]
-    show(rows, REVISION_COLUMNS, as_json=False, title="revisions")
+    if not any(one.get("unit") for one in found):
+        show(rows, REVISION_COLUMNS, as_json=False, title="revisions")
+        return
+    columns = (REVISION_COLUMNS[0], "unit", *REVISION_COLUMNS[1:])
+    show(rows, columns, as_json=False, title="revisions")
+    console.print(OF_UNITS)
 
 
 def restore(

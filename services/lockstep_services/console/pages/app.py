@@ -157,7 +157,11 @@ class Commands:
 
     async def _restore(self) -> None:
         found = await attempt(self._suite.ask(f"{app_path(self._app)}/revisions"))
-        there = [one for one in (found or {}).get("revisions", ()) if one["verified"]]
+        there = [
+            one
+            for one in (found or {}).get("revisions", ())
+            if one["verified"] and one.get("unit") is None  # one of a unit alone is no app's
+        ]
         if not there:
             ui.notify("No verified state is saved yet.", type="warning")
             return

@@ -33,8 +33,9 @@ def has_to_give_way(version: str, life: Life, wanted: Deployment) -> bool:
     """A state of this version and life is to be followed by what the deployment wants.
 
     Never by an earlier deployment: a node that has not heard of the newest one may already run it.
+    Nor by one of the same life, which the output log bears: it takes a later one alone.
     """
-    return life <= wanted.life and not is_begun(version, life, wanted)
+    return life < wanted.life and not is_begun(version, life, wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ import pytest
 from lockstep.bus import DeadLetter, StoredDeadLetter
 from lockstep.bus.contract import LETTERS_BYTES
 from lockstep.bus.memory.dead_letters import MemoryDeadLetters
+from lockstep.bus.memory.ingress import MemoryIngress
+from lockstep.bus.subjects import ID_HEADER
+from lockstep_services.coordinator.error_store import MAX_LETTERS, replay_id
 from tests.unit.services.suite import CLUSTER, bearer, running
 
 ROOT = bearer(CLUSTER)
@@ -26,14 +30,17 @@ class Letters:
         self._doors = doors
         self.bus = bus
         self.read: list[int] = []
+        self.sent: list[tuple[bytes, str]] = []
 
     async def add(self, count: int, *, size_bytes: int = 3, stream: str = "S") -> list[int]:
         """The numbers of so many new ones; each is a millisecond younger than the one before."""
         payload = b"x" * size_bytes
         return [
-            await self.bus.dead_letters.append(
-                DeadLetter("A", stream, "no number", payload, "text/plain", at_ms, "receiver")
-            )
+            (
+                await self.bus.dead_letters.append(
+                    DeadLetter("A", stream, "no number", payload, "text/plain", at_ms, "receiver")
+                )
+            ).position
             for at_ms in range(count)
         ]
 
@@ -123,3 +130,75 @@ async def test_large_letters_come_in_several_readings(monkeypatch: pytest.Monkey
         assert (await letters.asked("purge", until_ms=3))["removed"] == 4
         assert (await letters.asked("purge", first=1)) == {"app": "A", "removed": 4, "more": False}
         assert await letters.listed("?after=0") == []
+
+
+def refused_again(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is sent in becomes a letter again at once: nothing has been mended."""
+
+    async def publish(
+        _self: Any, app: str, stream: str, payload: bytes, *, headers: Any = None
+    ) -> None:
+        letters.sent.append((payload, headers[ID_HEADER]))
+        at_ms = 1_000 + len(letters.sent)
+        again = DeadLetter(app, stream, "no number", payload, "text/plain", at_ms, "receiver")
+        await letters.bus.dead_letters.append(again)
+
+    monkeypatch.setattr(MemoryIngress, "publish", publish)
+
+
+@pytest.mark.parametrize("size_bytes", [3, LARGE_BYTES], ids=["one page", "pages"])
+async def test_what_is_refused_again_is_sent_once(
+    monkeypatch: pytest.MonkeyPatch, size_bytes: int
+) -> None:
+    """It is a letter behind the last one, which the same request does not run after."""
+    async with store(monkeypatch) as letters:
+        numbers = await letters.add(8, size_bytes=size_bytes)
+        refused_again(letters, monkeypatch)
+        for selection in ({"first": 1}, {"stream": "S", "last": 10**9}, {"since_ms": 0}):
+            answer = await letters.asked("replay", **selection)
+            assert (answer["replayed"], answer["more"]) == (numbers, False)
+            numbers = await letters.listed("")
+            assert len(numbers) == 8
+        assert len(letters.sent) == 24
+
+
+async def test_the_end_of_what_was_looked_at_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who goes on behind it does not meet again what cannot be sent."""
+    async with store(monkeypatch) as letters:
+        numbers = await letters.add(MAX_LETTERS + 2)
+        refused_again(letters, monkeypatch)
+        answer = await letters.asked("replay", first=1)
+        assert (len(answer["replayed"]), answer["more"]) == (MAX_LETTERS, True)
+        assert answer["next"] == numbers[MAX_LETTERS - 1]
+        answer = await letters.asked("replay", first=answer["next"] + 1, last=numbers[-1])
+        assert (answer["replayed"], answer["more"]) == (numbers[MAX_LETTERS:], False)
+        answer = await letters.asked("purge", first=1)
+        assert (answer["removed"], answer["more"]) == (MAX_LETTERS, True)
+        assert answer["next"] == numbers[-1] + MAX_LETTERS
+
+
+async def test_the_id_of_a_replay_is_the_letters_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same each time for one letter, another one for each other letter."""
+    async with store(monkeypatch) as letters:
+        (number,) = await letters.add(1)
+        monkeypatch.setattr(MemoryDeadLetters, "remove", lambda _self, _numbers: _nothing())
+        refused_again(letters, monkeypatch)
+        for _ in range(2):
+            await letters.asked("replay", sequences=[number])
+        (_, first), (_, second) = letters.sent
+        assert first == second
+        await letters.asked("replay", sequences=[number + 1])
+        assert letters.sent[-1][1] != first
+        one = DeadLetter("A", "S", "no number", b"one", "text/plain", 5, "receiver")
+        twin = StoredDeadLetter(7, one)
+        others = [
+            StoredDeadLetter(8, one),
+            StoredDeadLetter(7, replace(one, clock_ms=6)),
+            StoredDeadLetter(7, replace(one, payload=b"two")),
+        ]
+        ids = {replay_id("A", each) for each in (twin, *others)}
+        assert len(ids) == 4
+
+
+async def _nothing() -> int:
+    return 0
