@@ -42,6 +42,7 @@ class Patience:
         self._tries: Counter[OutputId | None] = Counter()
         self._rounds = 0
         self._unheard = 0
+        self._waited = False
         self.attempts = 0
         """Behind which rows are given up: of those that had the most of them."""
 
@@ -59,14 +60,20 @@ class Patience:
         is_of_rows = isinstance(error, MessagesAwayError)
         others_arrived = isinstance(error, MessagesAwayError) and error.others_arrived
         if others_arrived:
-            self._unheard = 0
+            self._unheard, self._waited = 0, False
         # The destination gave no sign since the last ones: what is next shows whether it is there.
-        has_one = is_of_rows and (self._unheard > 0 or self._rounds >= MAX_ROUNDS)
+        # It is waited for once, before it counts as away.
+        has_one = is_of_rows and (
+            self._unheard > 0
+            if self._waited
+            else self._rounds >= MAX_ROUNDS and self._unheard < MAX_UNHEARD - 1
+        )
         most = 1 if has_one else self._max_attempts
         found = [row for row in _failed(error, pending) if self._tries[row.id] >= most]
         if not found:
             return ()
-        if not self._unheard:
+        self._waited |= not has_one
+        if not has_one or not self._unheard:
             self.attempts = max(self._tries[row.id] for row in found)
         self._rounds += 1
         self._unheard += 0 if others_arrived else 1

@@ -37,6 +37,7 @@ from lockstep_services.receiver.offsets import Offsets, Place
 T = TypeVar("T")
 
 TIMEOUT_S: Final = 10.0
+END_TIMEOUT_S: Final = 2.0
 SESSION_TIMEOUT_MS: Final = 10_000
 """After so long the partitions of a receiver that died go to the others."""
 
@@ -94,7 +95,7 @@ class KafkaMailbox:
                 self._consumer = self._join()
             if ended := self._ended():
                 self._consumer.commit(offsets=ended, asynchronous=True)
-            if due := self._marks.due():
+            if due := self._marks.due(partial(_end_of, self._consumer)):
                 self._consumer.commit(offsets=_offsets(due), asynchronous=False)
                 self._marks.noted(due)
             if self._options.partitions and self._clock.monotonic_ms() >= self._again_ms:
@@ -160,11 +161,8 @@ class KafkaMailbox:
             if place.error is not None and place.error.code() not in PASSING:
                 raise KafkaException(place.error)
 
-        def end_of(place: Place) -> int:
-            return consumer.get_watermark_offsets(TopicPartition(*place), timeout=TIMEOUT_S)[1]
-
         known = [Reached((one.topic, one.partition), one.offset, one.metadata) for one in placed]
-        self._marks.assigned(known, end_of)
+        self._marks.assigned(known)
         if not self._options.offsets:
             return partitions
         for place in placed:
@@ -203,6 +201,14 @@ class KafkaMailbox:
 
         mark = f"{place[0]}/{place[1]}/{mark}"
         return Mail(place[0], payload, _properties(message), mark, acknowledge)
+
+
+def _end_of(consumer: Consumer, place: Place) -> int | None:
+    """None where nobody tells: its partition may have no leader, and the others are read on."""
+    try:
+        return consumer.get_watermark_offsets(TopicPartition(*place), timeout=END_TIMEOUT_S)[1]
+    except KafkaException:
+        return None
 
 
 def _offsets(reached: Sequence[Reached]) -> list[TopicPartition]:

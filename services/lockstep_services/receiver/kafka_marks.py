@@ -4,10 +4,11 @@ A topic that was deleted and made anew counts its offsets from 0 again, so an of
 first records for those of the one before.
 
 Earlier releases went by offsets alone, and what they had read comes again where its offset was not
-committed. So a partition whose place is theirs goes on so, up to where it ended when it was taken
-over. Then its place is committed with a note, and from there on records are told apart by their
+committed. So a partition whose place is theirs goes on so, up to where it ended when it was asked
+for. Then its place is committed with a note, and from there on records are told apart by their
 times, too. An update by turns may bring an earlier release back: before the note, nobody must have
-come or gone for long.
+come or gone for long. Where the partition ends is asked for then, and not when it is assigned: the
+answer may be long in coming, and it holds up the others.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ NOTE: Final = "lockstep: offset and time"
 """Stands with a committed offset. From there on nobody has read a record by its offset alone."""
 SWITCH_AFTER_MS: Final = 3_600_000
 """Longer than an update by turns takes."""
+ASK_AGAIN_MS: Final = 60_000
+"""For the end of a partition that has told none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,13 @@ class Reached:
 
 @dataclass(slots=True)
 class _Earlier:
-    """A partition that goes by offsets alone. `end`: nothing behind it was read so by others."""
+    """A partition that goes by offsets alone. `end`: nothing behind it was read so by others; None:
+    not known yet, and asked for at `ask_ms`."""
 
     next: int
-    end: int
     seen: int
+    end: int | None = None
+    ask_ms: int = 0
 
 
 class Marks:
@@ -51,11 +56,11 @@ class Marks:
         self._earlier: dict[Place, _Earlier] = {}
         self._since_ms = 0
 
-    def assigned(self, committed: Sequence[Reached], end_of: Callable[[Place], int]) -> None:
+    def assigned(self, committed: Sequence[Reached]) -> None:
         """These are read from now on. A partition without a place was read by nobody."""
         self._since_ms = self._clock.monotonic_ms()
         self._earlier = {
-            one.place: _Earlier(one.offset, end_of(one.place), one.offset - 1)
+            one.place: _Earlier(one.offset, one.offset - 1)
             for one in committed
             if one.offset >= 0 and one.note != NOTE
         }
@@ -75,14 +80,19 @@ class Marks:
         earlier.next = offset
         return Reached(place, offset)
 
-    def due(self) -> list[Reached]:
-        """What is to be committed, and then to be `noted`, before more is read."""
-        if self._clock.monotonic_ms() - self._since_ms < SWITCH_AFTER_MS:
+    def due(self, end_of: Callable[[Place], int | None]) -> list[Reached]:
+        """What is to be committed, and then to be `noted`, before more is read. `end_of`: where a
+        partition ends; None where that is not to be had now."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._since_ms < SWITCH_AFTER_MS:
             return []
+        for place, one in self._earlier.items():
+            if one.end is None and now_ms >= one.ask_ms:
+                one.end, one.ask_ms = end_of(place), now_ms + ASK_AGAIN_MS
         return [
             Reached(place, one.next, NOTE)
             for place, one in self._earlier.items()
-            if one.next >= one.end and one.next == one.seen + 1
+            if one.end is not None and one.next >= one.end and one.next == one.seen + 1
         ]
 
     def noted(self, places: Collection[Reached]) -> None:

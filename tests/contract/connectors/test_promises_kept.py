@@ -16,6 +16,7 @@ from aiohttp import web
 
 from lockstep.clock import SystemClock
 from lockstep.connectors.file.source import FileSource
+from lockstep.connectors.logins import row_brings_login
 from lockstep.events import UnavailableError
 from lockstep.siddhiql.catalogue import Delivery, Promise
 from lockstep.sinks import Message, MessageRefusedError, Sink
@@ -238,3 +239,21 @@ def test_what_a_delivery_excludes(way: str, delivery: Delivery, tally: Tally, sa
     found = "; ".join(contradictions(delivery, tally, way=way))  # type: ignore[arg-type]
     assert says in found
     assert bool(says) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_the_rows"),
+    [
+        ("'X-API-Key: k','Idempotency-Key: {{id}}'", False),
+        ("'X-API-Key: k','Routing-Key: {{symbol}}'", False),
+        ("'X-API-Key: k','X-Session: {{s}}'", False),
+        ("'Idempotency-Key: {{id}}'", False),
+        ("'X-API-Key: {{k}}'", True),
+        ("'X-Who: {{k}}'", True),
+    ],
+)
+def test_a_login_that_is_the_same_for_all_rows_is_the_sinks(
+    headers: str, is_the_rows: bool
+) -> None:
+    """A key of the message says nothing about who is calling."""
+    assert row_brings_login(headers, "http://h/x") is is_the_rows

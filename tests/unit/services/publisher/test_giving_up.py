@@ -144,3 +144,26 @@ def test_a_destination_that_was_heard_of_has_all_attempts_again() -> None:
     assert outcome(UnavailableError("the store"), []) == (2, [])
     assert outcome(UnavailableError("a file"), [second]) == (1, [])
     assert outcome(UnavailableError("a file"), [second]) == (2, [second])
+
+
+def test_a_short_absence_behind_many_odd_rows_is_waited_for() -> None:
+    """Behind the third odd row each has one attempt; a server that was heard of just now is not
+    taken for away before it had all of them."""
+    patience = Patience(10)
+    for odd in ROWS[:3]:
+        for _ in range(10):
+            patience.failed(away(odd, others_arrived=True), ROWS)
+            found = list(patience.spent(away(odd, others_arrived=True), ROWS))
+        assert found == [odd]
+    left, pauses = ROWS[3:], 0
+    for answer in range(6):  # 503 six times, right behind rows that have arrived
+        error = away(left[0], others_arrived=not answer)
+        patience.failed(error, left)
+        gone = patience.spent(error, left)
+        left = [one for one in left if one not in gone]
+        pauses += not gone
+    assert (len(ROWS[3:]) - len(left), pauses) == (3, 3)
+    for _ in range(7):  # it is away after all
+        patience.failed(away(left[0]), left)
+        gone = patience.spent(away(left[0]), left)
+    assert (list(gone), patience.attempts) == (left, 10)
