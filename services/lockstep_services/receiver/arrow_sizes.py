@@ -32,6 +32,10 @@ Sizes = npt.NDArray[np.float64]
 """Bytes per value. Floats, as what is forged goes beyond 64 bits."""
 
 
+_Place = tuple[str, int, int, tuple[tuple[int, int] | None, ...]]
+"""Of an array in memory: its type, where it begins, how long it is, and its buffers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """`max_events`: of one chunk. `max_bytes`: of a body, as it came and unpacked."""
@@ -45,8 +49,12 @@ class Budget:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._left: float = bounds.max_bytes * EXPANSION_MAX
+        most: float = bounds.max_bytes * EXPANSION_MAX
+        self._left_to_check = self._left = most
         self._rows = 0
+        # Batches share one: it is checked and measured once. It is kept, so that its place is its.
+        self._sound: dict[_Place, pa.Array] = {}
+        self._measured: dict[tuple[_Place, int], Sizes] = {}
 
     def check_rows(self, rows: int, *, row_chunks: bool) -> None:
         """Of another batch."""
@@ -64,8 +72,16 @@ class Budget:
     def check(self, column: pa.Array) -> None:
         """Whether a column is sound, down to each offset and text. Errors: ArrowException."""
         column.validate()
-        self._take(_bytes_looked_at(column))
+        place = _place_of(column)
+        if place in self._sound:
+            self._look_at(column.indices)
+            column.indices.validate(full=True)
+            _check_indices(column)
+            return
+        self._look_at(column)
         column.validate(full=True)
+        if place is not None:
+            self._sound[place] = column.dictionary
 
     def cast(self, column: pa.Array) -> None:
         """A sound column of plain values is cast."""
@@ -77,9 +93,16 @@ class Budget:
         """A sound column of any kind becomes objects."""
         self._take(float(self._sizes(column, OBJECT_BYTES).sum()))
 
+    def _look_at(self, column: pa.Array) -> None:
+        self._left_to_check -= _bytes_looked_at(column)
+        self._refuse(self._left_to_check)
+
     def _take(self, count: float) -> None:
         self._left -= count
-        if self._left < 0:
+        self._refuse(self._left)
+
+    def _refuse(self, left: float) -> None:
+        if left < 0:
             most = self._bounds.max_bytes * EXPANSION_MAX
             raise _too_large(
                 f"what the body stands for is larger than {most} bytes",
@@ -88,10 +111,11 @@ class Budget:
 
     def _sizes(self, column: pa.Array, each: int) -> Sizes:
         """Of each value of a column; `each` is added for every value within."""
-        self._take(len(column) * each)  # nothing is made for values that are too many
+        # Nothing is made for values that are too many.
+        self._refuse(self._left - len(column) * max(each, CELL_BYTES))
         kind, types = column.type, pa.types
         if types.is_dictionary(kind):
-            return _picked(self._sizes(column.dictionary, each), column.indices)
+            return _picked(self._of_dictionary(column, each), column.indices)
         if types.is_run_end_encoded(kind):
             ends = column.run_ends.to_numpy()
             rows = np.arange(column.offset, column.offset + len(column))
@@ -101,6 +125,16 @@ class Budget:
         if types.is_nested(kind):
             return self._nested(column, each)
         return _lengths(column) + each
+
+    def _of_dictionary(self, column: pa.Array, each: int) -> Sizes:
+        place = _place_of(column)
+        if place not in self._sound:
+            return self._sizes(column.dictionary, each)
+        found = self._measured.get((place, each))
+        if found is None:
+            found = self._measured[place, each] = self._sizes(column.dictionary, each)
+            self._take(len(found) * CELL_BYTES)
+        return found
 
     def _nested(self, column: pa.Array, each: int) -> Sizes:
         kind, types = column.type, pa.types
@@ -137,6 +171,24 @@ class Budget:
             if of_code.any():
                 found[of_code] += self._sizes(column.field(i), each)[at[of_code]]
         return found
+
+
+def _place_of(column: pa.Array) -> _Place | None:
+    """Where the dictionary of a column stands, if it is one of plain values."""
+    if not pa.types.is_dictionary(column.type):
+        return None
+    found = column.dictionary
+    if pa.types.is_nested(found.type) or pa.types.is_dictionary(found.type):
+        return None
+    buffers = (one and (one.address, one.size) for one in found.buffers())
+    return str(found.type), found.offset, len(found), tuple(buffers)
+
+
+def _check_indices(column: pa.Array) -> None:
+    """ArrowInvalid where one names no value of a dictionary that is sound itself."""
+    ends = pc.min_max(column.indices).as_py()
+    if ends["max"] is not None and not 0 <= ends["min"] <= ends["max"] < len(column.dictionary):
+        raise pa.ArrowInvalid("a value names none of its dictionary")
 
 
 def _picked(sizes: Sizes, indices: pa.Array) -> Sizes:

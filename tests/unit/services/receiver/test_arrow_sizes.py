@@ -13,7 +13,13 @@ import pytest
 from lockstep.events import Attribute, AttributeType, StreamSchema
 from lockstep.frame.problems import Problem
 from lockstep_services.receiver.arrow import decode_arrow
-from lockstep_services.receiver.arrow_sizes import EXPANSION_MAX, ROW_BYTES, Bounds
+from lockstep_services.receiver.arrow_sizes import (
+    EXPANSION_MAX,
+    OBJECT_BYTES,
+    ROW_BYTES,
+    Bounds,
+    Budget,
+)
 from lockstep_services.receiver.decode import MalformedBodyError
 
 BOUNDS = Bounds(max_events=50_000, max_bytes=1 << 20)
@@ -164,16 +170,30 @@ def test_objects_of_every_kind_are_taken(column: pa.Array) -> None:
     assert rows_in(body_of(column.slice(1)), ANY) == len(column) - 1
 
 
-def test_a_dictionary_counts_for_each_batch_that_is_checked_with_it() -> None:
-    """One that is sent once may be read again with every small batch, and grow with each."""
+def test_a_dictionary_is_checked_once_for_all_batches_that_share_it() -> None:
+    """As pandas and polars write them; a value that names none of it is found all the same."""
     words = pa.array([f"{i:0100}" for i in range(9_000)])
-    same = [pa.DictionaryArray.from_arrays(pa.array([0]), words)] * 100
-    assert refusal(body_of(*same)).startswith("what the body stands for")
-    parts = [words.slice(0, 8_900 + i) for i in range(50)]
+    same = [pa.DictionaryArray.from_arrays(pa.array([0, None, 8_999]), words)] * 100
+    assert rows_in(body_of(*same)) == 300
+    wrong = pa.DictionaryArray.from_arrays(pa.array([0, 9_000, 1]), words, safe=False)
+    with pytest.raises(MalformedBodyError):
+        rows_in(body_of(*same[:2], wrong))
+
+
+def test_a_dictionary_that_grows_counts_each_time() -> None:
+    """Each is another one."""
+    words = pa.array([f"{i:0100}" for i in range(9_000)])
+    parts = [words.slice(0, 8_900 + i) for i in range(100)]
     growing = [pa.DictionaryArray.from_arrays(pa.array([0]), part) for part in parts]
     body = body_of(*growing, emit_dictionary_deltas=True)
     assert len(body) < BOUNDS.max_bytes
     assert refusal(body).startswith("what the body stands for")
+
+
+def test_a_dictionary_of_nothing_is_not_made_large() -> None:
+    """Nulls take no byte in it."""
+    nulls = pa.DictionaryArray.from_arrays(pa.array([0]), pa.nulls(BOUNDS.max_bytes))
+    assert refusal(body_of(nulls)).startswith("what the body stands for")
 
 
 def test_columns_that_nobody_wants_are_not_looked_at() -> None:
@@ -191,3 +211,20 @@ def test_plain_bodies_of_the_largest_size_are_taken() -> None:
     narrow = pa.array(np.zeros(ROWS_MAX, np.int8))
     assert rows_in(body_of(narrow), WHOLE, row_chunks=True) == ROWS_MAX
     assert rows_in(body_of(pa.array(["x" * 95] * 10_000))) == 10_000
+    names = list("abcdefghij")
+    batch = pa.record_batch({name: pa.array(np.zeros(50_000, np.int8)) for name in names})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+        writer.write_batch(batch)
+    wide = StreamSchema("S", tuple(Attribute(name, AttributeType.LONG) for name in names))
+    assert rows_in(sink.getvalue().to_pybytes(), wide) == 100_000
+
+
+def test_values_within_objects_count_once() -> None:
+    """32 bytes each, what holds them too."""
+    doubles = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(18_000)), 18)
+    budget = Budget(BOUNDS)
+    before = budget._left
+    budget.objects(doubles)
+    assert before - budget._left == OBJECT_BYTES * 19_000
