@@ -1,14 +1,10 @@
-"""What tells the records of a partition apart: their offsets and their times.
-
-A topic that was deleted and made anew counts its offsets from 0 again, so an offset alone takes its
-first records for those of the one before.
+"""What tells the records of a partition apart: their offsets and their times, since a topic that
+was made anew counts its offsets from 0 again.
 
 Earlier releases went by offsets alone, and what they had read comes again where its offset was not
-committed. So a partition whose place is theirs goes on so, up to where it ended when it was asked
-for. Then its place is committed with a note, and from there on records are told apart by their
-times, too. An update by turns may bring an earlier release back: before the note, nobody must have
-come or gone for long. Where the partition ends is asked for then, and not when it is assigned: the
-answer may be long in coming, and it holds up the others.
+committed. So a partition whose place is theirs goes on so, up to where it ends when nobody has come
+or gone for long: an update by turns may bring an earlier release back. Then its place is committed
+with a note. The end is not asked for when a partition is assigned: that holds up the others.
 """
 
 from __future__ import annotations
