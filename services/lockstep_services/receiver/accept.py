@@ -388,7 +388,9 @@ def _check_chunk(settings: ReceiverSettings, events: int) -> None:
 def _count_whole(metrics: Metrics, app: str, stream: str, body: bytes, content_type: str) -> None:
     """What is refused with its whole send. Nobody knows how many events that held: one at least,
     and one for each line where lines are events."""
-    ends = body.rstrip().count(b"\n") if media_type(content_type) == NDJSON else 0
+    ends = 0
+    with suppress(UnknownFormatError):  # a source's mapper reads types that no stream's door knows
+        ends = body.rstrip().count(b"\n") if media_type(content_type) == NDJSON else 0
     metrics.count(
         "lockstep_receiver_events_refused_total", ends + 1, app=app, stream=stream, reason="whole"
     )
