@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,7 +28,8 @@ class UniqueSliding(WindowBase):
     def __init__(self, call: WindowCall, keys: int) -> None:
         super().__init__(call)
         self._key_of = key_function(call, keys)
-        self._held: dict[Any, StreamEvent] = {}
+        # In an ordinary dict the first one is looked for behind all that have left.
+        self._held: OrderedDict[Any, StreamEvent] = OrderedDict()
 
     def process(self, chunk: list[StreamEvent]) -> None:
         """See the class; `look` and `make_room` may push out more."""
@@ -66,7 +68,7 @@ class UniqueSliding(WindowBase):
         return list(self._held.items())
 
     def restore(self, state: PlainState) -> None:
-        self._held = {}
+        self._held.clear()
         for saved, event in state:
             # States from before NaN was one key may have several: the newest stays, in its place.
             key = java.key(saved)
@@ -89,7 +91,7 @@ class UniqueLength(UniqueSliding):
     def make_room(self, now: int, out: list[StreamEvent]) -> None:
         """The oldest leaves."""
         while self._held and len(self._held) >= self._length:
-            oldest = self._held.pop(next(iter(self._held)))
+            _, oldest = self._held.popitem(last=False)
             out.append(StreamEvent(now, oldest.data, EXPIRED))
 
 
