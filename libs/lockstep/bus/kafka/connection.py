@@ -182,9 +182,9 @@ class Connection:
             # Any of these clients may find files that somebody is writing at this moment.
             admin = self._made_admin()
             await asyncio.to_thread(admin.list_topics, timeout=timeout_s)
+            await self._sender.exchange()
             self.admin, self._controlling = admin, None
             self.made += 1
-            await self._sender.exchange()
         except KafkaException as error:
             told = translated(error.args[0], self.address.shown)
             get_logger().warning("no broker takes the new certificates yet", error=str(told))
