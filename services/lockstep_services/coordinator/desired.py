@@ -205,10 +205,8 @@ class DesiredState:
             before = await self._store.deployments.get(plan.name)
             if before is not None:
                 wish.may_replace(before)
-            is_met = before is not None and wish.is_met_by(before)
-            if before is not None and is_met and await is_latest(self._bus, before):
-                return Deployed(before, created=False, changed=False)
-            if before is not None:
+                if wish.is_met_by(before) and await is_latest(self._bus, before):
+                    return Deployed(before, created=False, changed=False)
                 await self._pasts.refuse_pending(before)
             deployment, past = await self._next(wish, before)
             deploying = await _noted(wish, before, self._store, self._settings.versions_keep)

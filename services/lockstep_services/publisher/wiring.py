@@ -64,7 +64,7 @@ class _AppDelivery:
         return max(self.trimmer.log_end, 0 if self.reads is None else self.reads.end)
 
     def statuses(self) -> list[SinkStatus]:
-        """Of its sinks. While rows wait for one that is away or paused, the log's end is looked at
+        """Of its sinks. While one is away, paused or cannot be set up, the log's end is looked at
         although nothing else may move."""
         found = [pump.status(self.log_end) for pump in self.pumps]
         is_held_up = any(one.trouble is not None for one in found)

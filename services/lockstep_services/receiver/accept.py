@@ -18,7 +18,7 @@ from lockstep.clock import Clock, Randomness
 from lockstep.control import AppView, Catalogue, FlowTold
 from lockstep.frame.problems import Problem
 from lockstep.schemas import SchemaRefusedError
-from lockstep.settings import ReceiverSettings, Settings
+from lockstep.settings import Settings
 from lockstep.telemetry import NO_TRACES, Metrics, RecentBy, Traces
 from lockstep_services.receiver.arrow import decode_arrow
 from lockstep_services.receiver.arrow_sizes import Bounds
@@ -29,6 +29,7 @@ from lockstep_services.receiver.decode import (
     MalformedBodyError,
     Refusal,
     UnknownFormatError,
+    check_chunk,
     decode_text,
     media_type,
 )
@@ -221,10 +222,12 @@ class Acceptor:
         schema = view.streams[source.stream]
         draft = reader.draft(body, sending.properties, sending.timestamp_ms)
         if draft is not None:
-            _check_chunk(self._settings.receiver, int(draft.chunk_lengths[0]))
+            check_chunk(int(draft.chunk_lengths[0]), self._settings.receiver.max_event_batch)
             return await self._finish(view, source.stream, [BatchRun(schema, [draft])], (), kept)
         decoded = reader.read(body, sending.properties)
-        _check_chunk(self._settings.receiver, max(map(len, decoded.chunks), default=0))
+        check_chunk(
+            max(map(len, decoded.chunks), default=0), self._settings.receiver.max_event_batch
+        )
         run = Run(schema, decoded.chunks, len(body))
         runs = [stamped(run, sending.timestamp_ms)] if decoded.chunks else []
         return await self._finish(view, source.stream, runs, decoded.refused, kept)
@@ -247,10 +250,12 @@ class Acceptor:
             return [BatchRun(reader.schema, batches)], ()
         draft = readers.columns.read(kind, body, sending.timestamp_ms)
         if draft is not None:
-            _check_chunk(self._settings.receiver, int(draft.chunk_lengths[0]))
+            check_chunk(int(draft.chunk_lengths[0]), self._settings.receiver.max_event_batch)
             return [BatchRun(reader.schema, [draft])], ()
         decoded = decode_text(kind, body, reader, max_refused=MAX_REFUSED_LINES)
-        _check_chunk(self._settings.receiver, max(map(len, decoded.chunks), default=0))
+        check_chunk(
+            max(map(len, decoded.chunks), default=0), self._settings.receiver.max_event_batch
+        )
         run = Run(reader.schema, decoded.chunks, len(body))
         return [stamped(run, sending.timestamp_ms)] if decoded.chunks else [], decoded.refused
 
@@ -373,16 +378,6 @@ class Acceptor:
                 )
             readers = known[stream] = _Readers(EventReader(schema), ColumnReader(schema))
         return readers
-
-
-def _check_chunk(settings: ReceiverSettings, events: int) -> None:
-    limit = settings.max_event_batch
-    if events > limit:
-        raise Problem(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"a chunk of {events} events; {limit} can go together",
-            hint=f"send smaller arrays, or {NDJSON} where events need not stay together",
-        )
 
 
 def _count_whole(metrics: Metrics, app: str, stream: str, body: bytes, content_type: str) -> None:

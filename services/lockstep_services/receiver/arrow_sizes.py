@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lockstep.frame.problems import Problem
+from lockstep_services.receiver.decode import check_chunk
 
 EXPANSION_MAX: Final = 8
 """What is made of a body may be so many times the largest body: a byte may stand for a long."""
@@ -58,12 +59,9 @@ class Budget:
 
     def check_rows(self, rows: int, *, row_chunks: bool) -> None:
         """Of another batch."""
-        most = self._bounds.max_events
-        if rows > most and not row_chunks:
-            raise _too_large(
-                f"a chunk of {rows} events; {most} can go together",
-                "send smaller batches, or ?chunk=row where events need not stay together",
-            )
+        if not row_chunks:
+            hint = "send smaller batches, or ?chunk=row where events need not stay together"
+            check_chunk(rows, self._bounds.max_events, hint)
         self._rows += rows
         most = self._bounds.max_bytes // ROW_BYTES
         if self._rows > most:
@@ -261,7 +259,7 @@ _BUFFERS, _COMPRESSION = 2, 3
 def _buffer_sizes(metadata: bytes, content: memoryview) -> list[int]:
     """Of the buffers of a message, unpacked. Arrow has checked that its metadata is sound."""
     message = _Table(metadata, _at(metadata, "<I", 0))
-    kind = message.number(_HEADER_TYPE, "<B")
+    kind = message.byte(_HEADER_TYPE)
     header = message.table(_HEADER)
     if header is not None and kind == _DICTIONARY:
         header = header.table(_DICTIONARY_DATA)
@@ -289,10 +287,10 @@ class _Table:
         offset = _at(self._data, "<H", self._fields + at)
         return self._start + offset if offset else None
 
-    def number(self, field: int, form: str) -> int:
+    def byte(self, field: int) -> int:
         """0 where it is absent."""
         place = self._place(field)
-        return 0 if place is None else _at(self._data, form, place)
+        return 0 if place is None else _at(self._data, "<B", place)
 
     def table(self, field: int) -> _Table | None:
         """One table."""

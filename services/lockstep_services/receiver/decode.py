@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
 
 from lockstep.events import Fault, LockstepError
 from lockstep.frame.bodies import UNREADABLE, advice, malformed_json, reason, whole_number
+from lockstep.frame.problems import Problem
 from lockstep_services.receiver.values import TOO_DEEP, EventReader, FieldError, RawEvent
 
 JSON: Final = "application/json"
@@ -90,6 +92,20 @@ def media_type(content_type: str) -> str:
             f"content type '{plain}' is not supported", hint=f"use {JSON}, {NDJSON} or {ARROW}"
         )
     return plain
+
+
+def check_chunk(
+    events: int,
+    most: int,
+    hint: str = f"send smaller arrays, or {NDJSON} where events need not stay together",
+) -> None:
+    """Problem 413 for more events than can go together."""
+    if events > most:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"a chunk of {events} events; {most} can go together",
+            hint=hint,
+        )
 
 
 def timestamp_of(text: str) -> int:

@@ -34,15 +34,20 @@ class Reader:
         self.mailbox = KafkaMailbox(self._options, self.clock)
         create(address, self.topic, 1)
 
-    async def read(self, count: int) -> list[str]:
-        """The ids of so many records, without the topic's name; all of them end."""
+    async def come(self, count: int) -> list[Mail]:
+        """So many records, none of which has ended."""
         found: list[Mail] = []
 
-        async def come() -> bool:
+        async def are_there() -> bool:
             found.extend(await self.mailbox.read(max_messages=100, wait_ms=200))
             return len(found) >= count
 
-        await eventually(come)
+        await eventually(are_there)
+        return found
+
+    async def read(self, count: int) -> list[str]:
+        """The ids of so many records, without the topic's name; all of them end."""
+        found = await self.come(count)
         for one in found:
             await one.acknowledge()
         return [(one.id or "").removeprefix(self.topic) for one in found]
@@ -111,13 +116,7 @@ async def test_what_comes_again_has_the_same_id(kafka: KafkaBroker) -> None:
     reader = Reader(kafka.url)
     try:
         reader.put("a", "b")
-        found: list[Mail] = []
-
-        async def come() -> bool:
-            found.extend(await reader.mailbox.read(max_messages=100, wait_ms=200))
-            return len(found) >= 2
-
-        await eventually(come)
+        found = await reader.come(2)
         await reader.begin_again()
         again = await reader.read(2)
         assert [one.id for one in found] == [reader.topic + one for one in again]

@@ -7,16 +7,12 @@ import asyncio
 import pyarrow as pa
 
 from lockstep_services.receiver.decode import ARROW
+from tests.unit.services.receiver.test_decode import arrow_body
 from tests.unit.services.test_bad_requests import READY_S, STREAM, suite
 
 
 def _nulls(rows: int) -> bytes:
-    batch = pa.record_batch({"n": pa.nulls(rows)})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    body: bytes = sink.getvalue().to_pybytes()
-    return body
+    return arrow_body(pa.record_batch({"n": pa.nulls(rows)}))
 
 
 async def test_nulls_without_end_are_refused_and_neighbours_go_on() -> None:

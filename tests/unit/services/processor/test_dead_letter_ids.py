@@ -12,7 +12,7 @@ from lockstep.clock import VirtualClock
 from lockstep.events import OutputId, OutputRow
 from lockstep.execute.contract import EventFault
 from lockstep.leader.protocol import Permit
-from lockstep.telemetry import Metrics, get_logger
+from lockstep.telemetry import NO_TRACES, Metrics, get_logger
 from lockstep_services.processor.publish.publishing import BURY_AT_A_TIME, Publishing
 from lockstep_services.processor.replica.leading import Lead
 from lockstep_services.processor.state.outbox import Outbox
@@ -72,7 +72,7 @@ async def letters_of(
         output=FullLog(),
         world=SimpleNamespace(bus=SimpleNamespace(dead_letters=letters)),
         metrics=metrics or Metrics(),
-        traces=SimpleNamespace(follow=lambda *_, **__: Span()),
+        traces=NO_TRACES,
     )
     running: Any = SimpleNamespace(
         engine=SimpleNamespace(outbox=outbox, plan=SimpleNamespace(schemas={}))
@@ -86,18 +86,6 @@ async def letters_of(
     publishing = Publishing(site, running, Lead(), published, trouble)
     await publishing.publish(Permit.of_claim(claimed_epoch=1, accepted_epoch=1, sequence=1))
     return letters
-
-
-class Span:
-    """Nobody follows it."""
-
-    carried = ""
-
-    def __enter__(self) -> Span:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 async def test_replicas_of_a_unit_give_a_letter_the_same_id() -> None:

@@ -12,7 +12,7 @@ from lockstep.bus import Accepted, LogFullError, LogName, NoRoomError
 from lockstep.clock import VirtualClock
 from lockstep.events import OutputId, OutputRow, UnavailableError
 from lockstep.leader.protocol import Permit, facts
-from lockstep.telemetry import get_logger
+from lockstep.telemetry import NO_TRACES, get_logger
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.leading import Lead
 from lockstep_services.processor.replica.replica import Trouble
@@ -58,7 +58,7 @@ class Scene:
         silent = SimpleNamespace(passed=lambda *_: None)
         site: Any = SimpleNamespace(
             name=NAME, clock=self.clock, log=get_logger(), labels={"app": NAME.app},
-            output=self.log, traces=SimpleNamespace(follow=lambda *_, **__: Span()),
+            output=self.log, traces=NO_TRACES,
             count=lambda *_: None, reached=lambda *_: None,
         )  # fmt: skip
         published: Any = SimpleNamespace(
@@ -83,18 +83,6 @@ class Scene:
         """The log takes rows, and does so now."""
         self.log.error = None
         assert isinstance(await self.publishing.publish(PERMIT), facts.AppendAccepted)
-
-
-class Span:
-    """Nobody follows it."""
-
-    carried = ""
-
-    def __enter__(self) -> Span:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
 
 
 async def test_what_is_refused_again_and_again_is_told_once_a_minute() -> None:

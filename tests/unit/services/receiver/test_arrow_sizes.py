@@ -21,6 +21,7 @@ from lockstep_services.receiver.arrow_sizes import (
     Budget,
 )
 from lockstep_services.receiver.decode import MalformedBodyError
+from tests.unit.services.receiver.test_decode import arrow_body
 
 BOUNDS = Bounds(max_events=50_000, max_bytes=1 << 20)
 ROWS_MAX = BOUNDS.max_bytes // ROW_BYTES
@@ -37,14 +38,8 @@ TEXT, WHOLE, ANY = map(schema, (AttributeType.STRING, AttributeType.LONG, Attrib
 
 def body_of(*columns: pa.Array, compression: str | None = None, **options: bool) -> bytes:
     """An Arrow IPC stream of batches of one column."""
-    batches = [pa.record_batch({"a": column}) for column in columns]
-    sink = pa.BufferOutputStream()
     given = pa.ipc.IpcWriteOptions(compression=compression, **options)
-    with pa.ipc.new_stream(sink, batches[0].schema, options=given) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    body: bytes = sink.getvalue().to_pybytes()
-    return body
+    return arrow_body(*(pa.record_batch({"a": column}) for column in columns), options=given)
 
 
 def rows_in(body: bytes, of: StreamSchema = TEXT, *, row_chunks: bool = False) -> int:
@@ -199,10 +194,7 @@ def test_a_dictionary_of_nothing_is_not_made_large() -> None:
 def test_columns_that_nobody_wants_are_not_looked_at() -> None:
     """Nor are they a reason to refuse."""
     batch = pa.record_batch({"a": pa.array([1]), "more": views(1, 500_000)})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    assert rows_in(sink.getvalue().to_pybytes(), WHOLE) == 1
+    assert rows_in(arrow_body(batch), WHOLE) == 1
 
 
 def test_plain_bodies_of_the_largest_size_are_taken() -> None:
@@ -213,12 +205,8 @@ def test_plain_bodies_of_the_largest_size_are_taken() -> None:
     assert rows_in(body_of(pa.array(["x" * 95] * 10_000))) == 10_000
     names = list("abcdefghij")
     batch = pa.record_batch({name: pa.array(np.zeros(50_000, np.int8)) for name in names})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-        writer.write_batch(batch)
     wide = StreamSchema("S", tuple(Attribute(name, AttributeType.LONG) for name in names))
-    assert rows_in(sink.getvalue().to_pybytes(), wide) == 100_000
+    assert rows_in(arrow_body(batch, batch), wide) == 100_000
 
 
 def test_values_within_objects_count_once() -> None:

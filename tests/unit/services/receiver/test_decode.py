@@ -144,10 +144,10 @@ def test_content_types() -> None:
         media_type("image/png")
 
 
-def arrow_body(*batches: pa.RecordBatch) -> bytes:
+def arrow_body(*batches: pa.RecordBatch, options: pa.ipc.IpcWriteOptions | None = None) -> bytes:
     """An Arrow IPC stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+    with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
         for batch in batches:
             writer.write_batch(batch)
     body: bytes = sink.getvalue().to_pybytes()
