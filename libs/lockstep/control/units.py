@@ -41,6 +41,11 @@ def unit_label(key: str) -> str:
     return f"'{app}'" if not place else f"'{app}' group {place[0]} partition {place[1]}"
 
 
+def label_of(app: str, group: str, partition: int) -> str:
+    """A unit for people, by where its logs are."""
+    return unit_label(unit_key(LogName(app, group, partition)))
+
+
 def group_in(layout: int, group: str) -> str:
     """A group's name in the logs of a layout."""
     return f"{group}{LAYOUT_SIGN}{layout}"

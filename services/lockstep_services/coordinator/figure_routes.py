@@ -9,9 +9,8 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
-from lockstep.bus import LogName
 from lockstep.clock import Clock
-from lockstep.control import group_and_layout, unit_key, unit_label
+from lockstep.control import group_and_layout, label_of
 from lockstep.frame import Problem
 from lockstep.frame.callers import may, require
 from lockstep.frame.offload import Offload
@@ -140,7 +139,7 @@ def failover_json(one: Failover) -> dict[str, Any]:
     group, layout = group_and_layout(one.group)
     return {
         "app": one.app,
-        "unit": unit_label(unit_key(LogName(one.app, one.group, one.partition))),
+        "unit": label_of(one.app, one.group, one.partition),
         "group": group,
         "partition": one.partition,
         "layout": layout,

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from http import HTTPStatus
 
-from lockstep.bus import Bus, LogName
+from lockstep.bus import Bus
 from lockstep.control import (
     AppView,
-    GroupStatus,
     HeartbeatWatch,
+    label_of,
     log_of,
-    unit_key,
     unit_label,
 )
 from lockstep.control.endings import last_revision
@@ -54,9 +53,10 @@ class Obstacles:
         ]
         for one in leading:
             if one.has_stopped:
+                label = label_of(one.app, one.group, one.partition)
                 raise Problem(
                     HTTPStatus.CONFLICT,
-                    f"{_label(one)} does not get to where a next layout could begin: {one.trouble}",
+                    f"{label} does not get to where a next layout could begin: {one.trouble}",
                     hint=OF_A_FLEET if before.layout else OF_ONE_UNIT,
                 )
         if leading:
@@ -111,7 +111,3 @@ class Obstacles:
         found = [] if leading else ["nobody leads it"]
         found += [one.trouble for one in leading or said if one.trouble]
         return f" ({', '.join(dict.fromkeys(found))})" if found else ""
-
-
-def _label(one: GroupStatus) -> str:
-    return unit_label(unit_key(LogName(one.app, one.group, one.partition)))

@@ -8,8 +8,7 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
-from lockstep.bus import LogName
-from lockstep.control import group_and_layout, unit_key, unit_label
+from lockstep.control import group_and_layout, label_of
 from lockstep.events.since import without_since
 from lockstep.frame import Problem
 from lockstep.frame.bodies import read_body
@@ -32,7 +31,7 @@ def unit_of(one: Revision) -> str | None:
     group = without_since(one.group)
     if not group_and_layout(group)[1]:
         return None
-    return unit_label(unit_key(LogName(one.app, group, one.partition)))
+    return label_of(one.app, group, one.partition)
 
 
 class RevisionRoutes:

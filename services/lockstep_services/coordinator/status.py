@@ -7,14 +7,13 @@ from typing import Any
 
 import msgspec
 
-from lockstep.bus import LogName
 from lockstep.control import (
     GroupStatus,
     Heartbeat,
     HeartbeatWatch,
     group_and_layout,
+    label_of,
     place_of,
-    unit_key,
     unit_label,
 )
 from lockstep.store import Deployment
@@ -89,7 +88,7 @@ def replica_json(beat: Heartbeat, group: GroupStatus) -> dict[str, Any]:
     name, layout = group_and_layout(group.group)
     return {
         "node": beat.node,
-        "unit": unit_label(unit_key(LogName(group.app, group.group, group.partition))),
+        "unit": label_of(group.app, group.group, group.partition),
         "group": name,
         "layout": layout,
         "partition": group.partition,
