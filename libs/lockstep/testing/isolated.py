@@ -17,7 +17,6 @@ from typing import Any, Final
 from lockstep.events import Fault, LockstepError
 from lockstep.execute.observe import StreamChunk
 from lockstep.plan import plan_of
-from lockstep.plan.fleet import fleet_as_json, fleet_of
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.testing.play import play
 from lockstep.testing.scenario import parse_file, render_file
@@ -148,14 +147,9 @@ def _said(error: LockstepError) -> Answer:
 
 def _explained(text: str, parallel: int | None) -> Answer:
     # Columns take seconds to load, and few ask for an explanation.
-    from lockstep.execute.explain import explain_execution
-    from lockstep.fleet import check_units
+    from lockstep.testing.explained import explained
 
-    plan = plan_of(text)
-    fleet = fleet_of(plan, parallel)
-    check_units(fleet)
-    shown = explain_execution(plan).as_json()
-    return {**shown, "inputs": list(plan.doors), "fleet": fleet_as_json(fleet)}
+    return explained(text, parallel)
 
 
 def _tested(text: str, calls: str) -> Answer:

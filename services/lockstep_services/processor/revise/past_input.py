@@ -17,6 +17,7 @@ from lockstep.frame import Offload
 if TYPE_CHECKING:  # the tables' library is a heavy import, for whoever reads them alone
     from lockstep.archive.events_in import Restored
     from lockstep.archive.place import Place
+    from lockstep_services.processor.revise.past_archive import PastArchive
 
 READ_RECORDS: Final = 4_096
 READ_WAIT_MS: Final = 1_000
@@ -114,12 +115,15 @@ class PastInput:
         self, place: Place, after: Position, up_to: Position
     ) -> Iterator[list[Restored] | None]:
         # In the thread that reads: loading the tables' library takes a while.
-        from lockstep.archive.reading import InputReader, Span
+        logs = Logs(self._name.app, self._name.since_ms)
+        yield from opened(place).slices(logs, after, up_to)
 
-        reader = InputReader(place, Logs(self._name.app, self._name.since_ms))
-        end = min(up_to, reader.bounds().up_to)
-        if end > after:
-            yield from filter(None, reader.slices(Span(after, end)))
+
+def opened(place: Place) -> PastArchive:
+    """The past that a place keeps. Loads the tables' library, for whoever needs it alone."""
+    from lockstep_services.processor.revise.past_archive import PastArchive
+
+    return PastArchive(place)
 
 
 def known(

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from lockstep.archive.naming import Logs
 from lockstep.events import OutputId, OutputRow, Position
 from lockstep.events.outputs import NO_ROWS, OutputColumns, RowsOfColumns, in_columns, joined
 from lockstep.frame import Offload
 from lockstep.store import PAST_ARCHIVE, PAST_SINKS, Past
-from lockstep_services.processor.revise.past_input import PastFailedError
+from lockstep_services.processor.revise.past_input import PastFailedError, opened
 
 if TYPE_CHECKING:
     from lockstep.archive.place import Place
@@ -132,11 +131,7 @@ def rows_out(past: Past, app: str, archive: Place | None, offload: Offload, limi
         return SinkRows(limit)
     if past.output != PAST_ARCHIVE or archive is None:
         return NoRows()
-    # The tables' library is a heavy import, for whoever writes them alone.
-    from lockstep.history.results import ResultTables, of_past
-
-    results = of_past(archive, app, past.life)
-    return TableRows(ResultTables(results, Logs(past.app, past.since_ms), "past"), offload)
+    return TableRows(opened(archive).tables(past, app), offload)
 
 
 def _renumbered(rows: RowsOfColumns, position: Position, first: int) -> RowsOfColumns:
