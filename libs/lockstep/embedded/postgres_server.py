@@ -16,7 +16,14 @@ from lockstep.clock import Clock, Randomness
 from lockstep.embedded.credentials import secret, write_private
 from lockstep.embedded.errors import ServerStartError
 from lockstep.embedded.probe import postgres_answers
-from lockstep.embedded.process import THIS_MACHINE, Account, ChildProcess, Command, Machine
+from lockstep.embedded.process import (
+    THIS_MACHINE,
+    Account,
+    ChildProcess,
+    Command,
+    Machine,
+    runs_for,
+)
 from lockstep.embedded.programs import postgres_programs
 from lockstep.embedded.server import USER, Server
 
@@ -57,6 +64,18 @@ class PostgresServer(Server):
         self._programs = postgres_programs(self._written_by())
         if self._written_by() is None:
             await self._make_cluster(self._programs)
+        self._forget_stranger()
+
+    def _forget_stranger(self) -> None:
+        """PostgreSQL does not start while its lock file names a living process. After a kill that
+        number may be anybody's: then the file goes. Our own predecessor has ended by now."""
+        lock_file = self._data / "postmaster.pid"
+        if not lock_file.exists():
+            return
+        first = lock_file.read_text().partition("\n")[0].strip()
+        lives = first.isdecimal() and Path(f"/proc/{first}").exists()
+        if lives and not runs_for(int(first), self._data):
+            lock_file.unlink()
 
     def _written_by(self) -> int | None:
         """Major version that the data is for; None when there is none yet."""

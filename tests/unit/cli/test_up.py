@@ -8,6 +8,7 @@ import fcntl
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -158,6 +159,29 @@ def test_a_file_that_names_no_process_is_of_no_suite(
     removed = f"{path} holds no process id: it is removed\n"
     assert told.stderr == ("" if kept.removeprefix(b"-").isdigit() else removed)
     assert not path.exists()
+
+
+def test_the_supervisor_of_a_copied_folder_is_not_the_copys(
+    lockstep: Lockstep, tmp_path: Path
+) -> None:
+    """`down` and `up` in the copy leave the suite of the original alone."""
+    ours, copied = tmp_path / "ours", tmp_path / "copied"
+    ours.mkdir()
+    copied.mkdir()
+    sleeps: list[str | bytes] = [sys.executable, "-c", "import time; time.sleep(600)"]
+    command = [*sleeps, "-m", up.MODULE, "ours", "{}"]
+    with subprocess.Popen(command, cwd=tmp_path) as supervisor:
+        for folder in (ours, copied):
+            (folder / up.PID_FILE).write_text(f"{supervisor.pid}\n")
+        try:
+            told = lockstep("--directory", copied, "down")
+            assert told.stdout.startswith("no suite is running in"), told.output
+            assert supervisor.poll() is None
+            told = lockstep("--directory", ours, "up")
+            assert told.exit_code == Exit.USAGE
+            assert "a suite is running in" in told.stderr
+        finally:
+            supervisor.kill()
 
 
 def test_a_taken_port_is_the_users_to_mend(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,24 @@ async def test_a_start_that_was_broken_off_can_be_made_again(tmp_path: Path) -> 
     assert server.pid is not None
     assert descendants(server.pid)
     await server.stop()
+
+
+async def test_a_lock_file_that_names_a_stranger_is_no_obstacle(tmp_path: Path) -> None:
+    """Behind a kill its number may be that of any process of the same account."""
+    server = _server(tmp_path)
+    await server.start()
+    lock_file = tmp_path / "data" / "postmaster.pid"
+    left = lock_file.read_text()
+    await server.stop()
+    owner = (tmp_path / "data").stat()
+    as_root = os.geteuid() == 0
+    with subprocess.Popen(["sleep", "60"], user=owner.st_uid if as_root else None) as stranger:
+        lock_file.write_text("\n".join([str(stranger.pid), *left.split("\n")[1:]]))
+        os.chown(lock_file, owner.st_uid, owner.st_gid)
+        again = _server(tmp_path)
+        try:
+            await again.start()
+            assert again.pid is not None
+        finally:
+            stranger.kill()
+            await again.stop()

@@ -33,6 +33,8 @@ from lockstep.events import LockstepError
 from lockstep.telemetry import get_logger
 
 PID_FILE: Final = "supervisor.pid"
+MODULE: Final = b"lockstep.cli.commands.up"
+"""What a supervisor is started by; its folder stands behind it."""
 POLL_MS: Final = 100
 MAX_COPIES: Final = 16
 PORTS: Final = {"receiver": 8280, "presenter": 8270, "coordinator": 8290, "console": CONSOLE_PORT}
@@ -128,7 +130,7 @@ def _pid(directory: Path) -> int | None:
         return None
     try:
         pid = int(path.read_text())
-        if b"lockstep.cli.commands.up" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if _folder_of(pid) == directory.resolve():
             return pid
     except ValueError:
         errors.print(f"{path} holds no process id: it is removed", markup=False, soft_wrap=True)
@@ -136,6 +138,17 @@ def _pid(directory: Path) -> int | None:
         pass
     path.unlink(missing_ok=True)
     return None
+
+
+def _folder_of(pid: int) -> Path | None:
+    """The folder that a supervisor runs for; None when that process is none. A copied folder names
+    the supervisor of the original, and after a restart the number may be another one's."""
+    process = Path(f"/proc/{pid}")
+    arguments = (process / "cmdline").read_bytes().split(b"\0")
+    if MODULE not in arguments:
+        return None
+    folder = os.fsdecode(arguments[arguments.index(MODULE) + 1])
+    return ((process / "cwd").readlink() / folder).resolve()
 
 
 def plan_of(copies: Mapping[str, int]) -> list[tuple[str, str]]:
