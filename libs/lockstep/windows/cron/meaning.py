@@ -25,8 +25,9 @@ class CronWindow(WindowBase):
         """Collects; a timer runs only while there is something to emit."""
         if not self._open:
             due = self._schedule.next_after(self.context.wall_ms())
-            if due is not None:
-                self.context.schedule(self, due, wall=True)
+            if due is None:  # no tick comes any more, and nobody would see what is collected
+                return
+            self.context.schedule(self, due, wall=True)
         self._open += chunk
 
     def on_timer(self, due_ms: int) -> None:
