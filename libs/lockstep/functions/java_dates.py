@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from functools import lru_cache
+from itertools import count
 
 from lockstep.functions.java_calendar import DayFields, week_date
 from lockstep.functions.java_zones import zone_in_text
@@ -219,7 +220,8 @@ class _Reading:
     def __init__(self, at: tzinfo) -> None:
         self._zone = at
         self._date = DayFields()
-        self._hour, self._afternoon = 0, 0
+        self._hours: dict[str, tuple[int, int]] = {}
+        self._places = count()
         self._rest = timedelta(0)
 
     def take(self, letter: str, width: int, text: str) -> None:
@@ -242,7 +244,7 @@ class _Reading:
             day = [name[:3].lower() for name in DAYS].index(text[:3].lower()) + 1
             self.set_weekday(day)
         elif letter == "a":
-            self._afternoon = 12 if text.lower() == "pm" else 0
+            self.set_hour("a", 12 if text.lower() == "pm" else 0)
         elif letter in "zZX":
             self._zone = zone_in_text(text, self._zone)
 
@@ -250,8 +252,7 @@ class _Reading:
         """What the fields give; raises EventError beyond the calendar."""
         day = datetime.combine(self._date.day(), time(), self._zone)
         try:
-            moment = day + timedelta(hours=self._hour + self._afternoon)
-            return epoch_ms(moment + self._rest)
+            return epoch_ms(_standard(day + timedelta(hours=self._hour()) + self._rest))
         except (ValueError, OverflowError) as error:
             raise EventError("the date is beyond the calendar") from error
 
@@ -263,13 +264,32 @@ class _Reading:
         """u and E, from 1 for Monday."""
         self._date.set("E", number % 7 + 1 if 1 <= number <= 7 else number)
 
-    def set_hour(self, number: int) -> None:
-        """H and K."""
-        self._hour = number
+    def set_hour(self, kind: str, number: int) -> None:
+        """H: of the day. K: of its half, which a says."""
+        self._hours[kind] = (next(self._places), number)
+
+    def _hour(self) -> int:
+        """Of the day, by what was said last: its own, or that of a half with the half."""
+        (of_day_at, of_day), (of_half_at, of_half), (half_at, half) = (
+            self._hours.get(kind, (-1, 0)) for kind in "HKa"
+        )
+        is_whole = of_half_at >= 0 and half_at >= 0
+        if of_day_at < 0 or (is_whole and max(of_half_at, half_at) > of_day_at):
+            return of_half + half
+        return of_day
 
     def add(self, rest: timedelta) -> None:
         """Minutes and below."""
         self._rest += rest
+
+
+def _standard(moment: datetime) -> datetime:
+    """Of an hour that comes twice the second one, as Java has it; one that is skipped stays."""
+    second = moment.replace(fold=1)
+    first_offset, second_offset = moment.utcoffset(), second.utcoffset()
+    assert first_offset is not None
+    assert second_offset is not None
+    return second if second_offset < first_offset else moment
 
 
 def _of_date(letter: str) -> Callable[[_Reading, int], None]:
@@ -280,10 +300,10 @@ _TAKERS: dict[str, Callable[[_Reading, int], None]] = {
     **{letter: _of_date(letter) for letter in "yYMdDwWF"},
     "L": _of_date("M"),
     "u": _Reading.set_weekday,
-    "H": _Reading.set_hour,
-    "K": _Reading.set_hour,
-    "k": lambda reading, number: reading.set_hour(number % 24),
-    "h": lambda reading, number: reading.set_hour(number % 12),
+    "H": lambda reading, number: reading.set_hour("H", number),
+    "K": lambda reading, number: reading.set_hour("K", number),
+    "k": lambda reading, number: reading.set_hour("H", 0 if number == 24 else number),
+    "h": lambda reading, number: reading.set_hour("K", 0 if number == 12 else number),
     "m": lambda reading, number: reading.add(timedelta(minutes=number)),
     "s": lambda reading, number: reading.add(timedelta(seconds=number)),
     "S": lambda reading, number: reading.add(timedelta(milliseconds=number)),

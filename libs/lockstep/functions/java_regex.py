@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import groupby
+from string import digits
 from typing import Any
 
 from lockstep.functions.linear_regex import Pattern
@@ -338,14 +339,14 @@ def _reference(pattern: Pattern, replacement: str, at: int) -> tuple[int | str, 
         if end < 0 or name not in pattern.groupindex:
             raise RegexError(f"there is no group {name!r} for the replacement {replacement!r}")
         return name, end + 1
-    if not replacement[at].isdigit():
+    if replacement[at] not in digits:
         raise RegexError(f"a group is missing behind the $ of {replacement!r}")
     group = int(replacement[at])
     at += 1
     if group > pattern.groups:
         raise RegexError(f"there is no group {group} for the replacement {replacement!r}")
     # As many digits as still name a group.
-    while at < len(replacement) and replacement[at].isdigit():
+    while at < len(replacement) and replacement[at] in digits:
         longer = group * 10 + int(replacement[at])
         if longer > pattern.groups:
             break

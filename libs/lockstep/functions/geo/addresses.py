@@ -84,7 +84,7 @@ class Addresses:
 def _below(found: Any, step: str) -> Any:
     if isinstance(found, dict):
         return found.get(step)
-    if isinstance(found, list) and step.isdigit() and int(step) < len(found):
+    if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
         return found[int(step)]
     return None
 

@@ -24,6 +24,7 @@ from lockstep.siddhiql.catalogue import Argument
 
 Entries = Mapping[Any, Any]
 
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 XML_MAX_CHARACTERS = 16_000_000
 
@@ -81,7 +82,11 @@ def _leaf(element: ElementTree.Element) -> Any:
     if _NUMBER.fullmatch(text) is None:
         return text
     number = float(text)
-    return int(number) if number.is_integer() and abs(number) < 2**63 else number
+    if not number.is_integer() or abs(number) > 2**63:
+        return number
+    # A double has 53 bits: a long goes no way through it.
+    whole = int(text) if _WHOLE.fullmatch(text) else int(number)
+    return whole if java.LONG_MIN <= whole <= java.LONG_MAX else number
 
 
 def _get(entries: Any, key: Any, *default: Any) -> Any:

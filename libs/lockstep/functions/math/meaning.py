@@ -166,7 +166,8 @@ def _in_base(value: int, base: int) -> str:
 def _conv(text: str, own: int, wanted: int) -> str:
     plain_digits = text[1:] if text[:1] in ("+", "-") else text
     try:
-        if own not in _BASES or not plain_digits.isalnum():
+        # One by one: as a whole, Python also takes `0x1f` and `1_000`.
+        if own not in _BASES or any(int(digit, 36) >= own for digit in plain_digits):
             raise ValueError
         value = int(text, own)
         if not java.INT_MIN <= value <= java.INT_MAX:

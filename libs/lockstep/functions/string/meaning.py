@@ -137,7 +137,7 @@ def _fill_template(arguments: Sequence[Argument], context: Context) -> Function:
     texts = [text_of(argument.type) for argument in arguments]
 
     def by_position(key: str, values: tuple[Any, ...]) -> str | None:
-        if not key.isdigit() or not 1 <= int(key) < len(values):
+        if not key.isdecimal() or not 1 <= int(key) < len(values):
             raise EventError(f"str:fillTemplate: there is no value {key}")
         value = values[int(key)]
         return None if value is None else texts[int(key)](value)
