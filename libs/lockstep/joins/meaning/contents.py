@@ -101,12 +101,13 @@ class Keyed:
     """
 
     def __init__(
-        self, content: Callable[[], Collection[StreamEvent]], match: Match, *, follows: bool
+        self, content: Callable[[], Collection[StreamEvent]], match: Match, leaves: Leaves | None
     ) -> None:
         self._content = content
         self._match = match
         self._attributes = tuple(equality.attribute for equality in match.equalities)
-        self._follows = follows
+        self._follows = leaves in (Leaves.IN_ORDER, Leaves.IN_ANY_ORDER)
+        self._in_order = leaves is Leaves.IN_ORDER
         self._buckets: dict[tuple[Any, ...], deque[StreamEvent]] | None = None
         self._followed = 0
 
@@ -115,7 +116,7 @@ class Keyed:
         return tuple(data[attribute] for attribute in self._attributes)
 
     def observe(self, chunk: list[StreamEvent]) -> None:
-        """Follows a first-in-first-out window by event; forgets a batch window's last batch."""
+        """Follows a sliding window by event; forgets a batch window's last batch."""
         if not self._follows:
             self._buckets = None
         if self._buckets is None:
@@ -125,16 +126,23 @@ class Keyed:
                 self._buckets.setdefault(self._key(event), deque()).append(event)
                 self._followed += 1
             elif event.kind == EXPIRED:
-                self._drop(self._buckets, self._key(event))
+                self._drop(self._buckets, event)
 
-    def _drop(
-        self, buckets: dict[tuple[Any, ...], deque[StreamEvent]], key: tuple[Any, ...]
-    ) -> None:
+    def _drop(self, buckets: dict[tuple[Any, ...], deque[StreamEvent]], event: StreamEvent) -> None:
         self._followed -= 1
+        key = self._key(event)
         bucket = buckets.get(key)
         if bucket is None:
             return
-        bucket.popleft()
+        if self._in_order:
+            bucket.popleft()
+        else:
+            # Equal rows have one unique key, so no two of them are inside.
+            place = next((n for n, held in enumerate(bucket) if held.data == event.data), None)
+            if place is None:
+                self._followed = -1  # the index is built anew
+                return
+            del bucket[place]
         if not bucket:
             del buckets[key]
 
@@ -174,5 +182,5 @@ def in_window(window: Any, call: ast.FunctionCall, match: Match) -> Findable:
     """Where the content of a side's own window is found."""
     declared = declared_window(call)
     if match.equalities and declared.emits_changes:
-        return Keyed(window.content, match, follows=declared.leaves is Leaves.IN_ORDER)
+        return Keyed(window.content, match, declared.leaves)
     return Scanned(window.content, match, [])

@@ -52,9 +52,10 @@ class WindowExtension(Extension):
     factories, `package.module:name`, loaded when an app uses them; a window without `meaning`
     registers itself (`lockstep.extending.window`). `examples` read `S (k string, d double, l long,
     i int, f float, t long)`. `emits_changes`: what a join finds inside changes only with what is
-    emitted. `hosted`: `leaves` holds whatever the arguments are. `key_argument`: the place of an
-    argument by which it tells events apart, so that each key has its own. `timeout_argument`: the
-    place of an argument without which it asks for no timers.
+    emitted, and what enters stands behind all others. `hosted`: `leaves` holds whatever the
+    arguments are. `key_argument`: the place of an argument by which it tells events apart, so that
+    each key has its own. `timeout_argument`: the place of an argument without which it asks for no
+    timers.
     """
 
     kind: ExtensionKind = field(default=ExtensionKind.WINDOW, init=False)

@@ -38,7 +38,7 @@ def _declared(
     timers: Timers = Timers.NONE,
     formerly: tuple[str, ...] = (),
 ) -> WindowExtension:
-    leaves = Leaves.TOGETHER if meaning.startswith("batches") else Leaves.IN_ANY_ORDER
+    slides = meaning.startswith("sliding")
     return WindowExtension(
         name,
         tuple(map(Overload, forms)),
@@ -46,7 +46,8 @@ def _declared(
         semantics="extensions 9",
         meaning=f"{__name__}.{meaning}",
         examples=(f"unique:{name}({example})",),
-        leaves=leaves,
+        leaves=Leaves.IN_ANY_ORDER if slides else Leaves.TOGETHER,
+        emits_changes=slides,
         timers=timers,
         formerly=formerly,
     )
