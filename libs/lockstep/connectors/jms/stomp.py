@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import stomp
@@ -22,6 +24,8 @@ HEARTBEAT_MS: Final = 10_000
 TIMEOUT_S: Final = 10.0
 PREFETCH: Final = 256
 DRAIN_S: Final = 0.05
+THREADS: Final = 16
+"""Of one connection, at most."""
 REFUSALS: Final = (
     "destination", "access refused", "access_refused", "not found", "not_found", "not authorized",
 )  # fmt: skip
@@ -40,8 +44,30 @@ def _destination(options: Mapping[str, str], name: str) -> str:
     return name if name.startswith("/") else f"/{kind}/{name}"
 
 
+class _Threads:
+    """Where the calls of one connection wait for the broker: a silent one holds up nobody else."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def run(self, call: Callable[[], Any]) -> Any:
+        """In one of them."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="jms")
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    def end(self) -> None:
+        """What still waits ends with its socket."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
 async def _connected(
-    options: Mapping[str, str], listener: stomp.ConnectionListener, headers: Mapping[str, str]
+    options: Mapping[str, str],
+    listener: stomp.ConnectionListener,
+    headers: Mapping[str, str],
+    threads: _Threads,
 ) -> Any:
     address = _address(options)
     connection = stomp.Connection12(
@@ -49,16 +75,27 @@ async def _connected(
         timeout=TIMEOUT_S, auto_decode=False, vhost="/",
     )  # fmt: skip
     connection.set_listener("lockstep", listener)
+    login = options.get("connection.username"), options.get("connection.password")
+    at = f"the broker at {address[0]}:{address[1]}"
+
+    def connect() -> None:
+        connection.connect(*login, headers=dict(headers))
+        # It looks every second whether its socket was taken away; the limit is ours.
+        connection.transport.wait_for_connection(TIMEOUT_S)
+
+    answered = False
     try:
-        await asyncio.to_thread(
-            connection.connect,
-            options.get("connection.username"),
-            options.get("connection.password"),
-            wait=True,
-            headers=dict(headers),
-        )
+        async with asyncio.timeout(2 * TIMEOUT_S):  # a socket, and an answer
+            await threads.run(connect)
+            answered = True
+    except TimeoutError as error:
+        raise OSError(f"{at} has not answered within {2 * TIMEOUT_S:.0f} s") from error
     except (*LOST, ValueError) as error:  # a host of a secret may be no name
-        raise OSError(f"the broker at {address[0]}:{address[1]} is away: {error!r}") from error
+        raise OSError(f"{at} is away: {error!r}") from error
+    finally:
+        if not answered:
+            connection.remove_listener("lockstep")
+            connection.transport.disconnect_socket()
     return connection
 
 
@@ -71,12 +108,13 @@ class JmsSource(Source, stomp.ConnectionListener):  # type: ignore[misc]
         self._name = options.get("transport.jms.DurableSubscriberClientID") if durable else None
         self._loop = asyncio.get_running_loop()
         self._inbox = Inbox()
+        self._threads = _Threads()
         self._connection: Any = None
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
         if self._connection is None:
             client = {} if self._name is None else {"client-id": self._name}
-            self._connection = await _connected(self._options, self, client)
+            self._connection = await _connected(self._options, self, client, self._threads)
             more = {"prefetch-count": str(PREFETCH), "activemq.prefetchSize": str(PREFETCH)}
             if self._name is not None:
                 more |= {"activemq.subscriptionName": self._name, "durable": "true"}
@@ -98,7 +136,7 @@ class JmsSource(Source, stomp.ConnectionListener):  # type: ignore[misc]
         async def acknowledge() -> None:
             with contextlib.suppress(stomp.exception.StompException):  # it comes again
                 if connection is not None and connection is self._connection:
-                    await asyncio.to_thread(connection.ack, mark)
+                    await self._threads.run(partial(connection.ack, mark))
 
         if "content-type" in headers:
             headers["Content-Type"] = headers["content-type"]
@@ -118,13 +156,13 @@ class JmsSource(Source, stomp.ConnectionListener):  # type: ignore[misc]
 
     async def close(self) -> Sequence[Received]:
         connection, self._connection = self._connection, None
-        if connection is None:
-            return ()
-        connection.remove_listener("lockstep")
-        closing = asyncio.ensure_future(asyncio.to_thread(_disconnect, connection))
-        while not closing.done():
-            await asyncio.wait([closing], timeout=DRAIN_S)
-            self._inbox.left()
+        if connection is not None:
+            connection.remove_listener("lockstep")
+            closing = asyncio.ensure_future(_left(connection, self._threads))
+            while not closing.done():
+                await asyncio.wait([closing], timeout=DRAIN_S)
+                self._inbox.left()
+        self._threads.end()
         return ()
 
 
@@ -141,6 +179,7 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
         self._options = options
         self._connection: Any = None
         self._opening = asyncio.Lock()
+        self._threads = _Threads()
         self._receipts: dict[str, asyncio.Future[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._suspects = 0
@@ -167,10 +206,9 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
         destination = _destination(self._options, message.fill(self._options["destination"]))
         headers = {"receipt": message.id, "lockstep-id": message.id, "persistent": "true"}
         try:
-            await asyncio.to_thread(
-                connection.send, destination, message.payload, message.content_type, headers
-            )
             async with asyncio.timeout(TIMEOUT_S):
+                given = message.payload, message.content_type, headers
+                await self._threads.run(partial(connection.send, destination, *given))
                 await receipt
         except LOST as error:
             await self.close()
@@ -184,7 +222,7 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
     async def _opened(self) -> Any:
         async with self._opening:
             if self._connection is None:
-                self._connection = await _connected(self._options, self, {})
+                self._connection = await _connected(self._options, self, {}, self._threads)
             return self._connection
 
     def on_receipt(self, frame: Any) -> None:
@@ -222,7 +260,17 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.remove_listener("lockstep")
-            await asyncio.to_thread(_disconnect, connection)
+            await _left(connection, self._threads)
+        self._threads.end()
+
+
+async def _left(connection: Any, threads: _Threads) -> None:
+    """In good order; the socket of a broker that takes nothing is taken away."""
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            await threads.run(partial(_disconnect, connection))
+    except TimeoutError:
+        connection.transport.disconnect_socket()
 
 
 def _disconnect(connection: Any) -> None:
