@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from lockstep.connectors.endpoints import is_known
+from lockstep.connectors.endpoints import check_headers, is_known
 from lockstep.connectors.tls import OPTIONS
 from lockstep.siddhiql.catalogue import (
     Argument,
@@ -26,6 +26,10 @@ SERVER: Final = "http://localhost:9080"
 def port_of(url: str) -> int | None:
     """The one that a `server.url` or `push.url` names. ValueError where it is none."""
     return urlsplit(url if "//" in url else f"//{url}").port
+
+
+def _source(arguments: Sequence[Argument]) -> None:
+    check_headers(options_given(arguments), "headers")
 
 
 def _sink(arguments: Sequence[Argument]) -> None:
@@ -66,7 +70,8 @@ EXTENSIONS = (
                     option("password"),
                     option("headers"),
                     *OPTIONS,
-                )
+                ),
+                check=_source,
             ),
         ),
         doc="Samples of a metric, scraped every `scrape.interval` seconds by one receiver.",

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -28,6 +30,8 @@ from prometheus_client import (
 
 from lockstep.connectors.prometheus import SERVER, port_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
+
+PUSH_TIMEOUT_S: Final = 10
 
 
 @dataclass
@@ -116,6 +120,9 @@ class PrometheusSink(Sink):
         self._name = options.get("metric.name") or options["stream"]
         self._door: _Door | None = None
         self._metric: _Metric | None = None
+        self._observed = ""
+        # Of its own: a silent gateway holds up nobody else.
+        self._thread: ThreadPoolExecutor | None = None
 
     async def send(self, message: Message) -> None:
         name = self._options.get("value.attribute", "value")
@@ -131,17 +138,28 @@ class PrometheusSink(Sink):
         try:
             if self._metric is None:
                 self._metric = door.observe(self._name, self._wanted(labels))
-            metric = self._metric.collector
-            _observe(metric.labels(**labels) if labels else metric, float(value))
+            if self._observed != message.id:  # a failed push is tried again, and is the same event
+                metric = self._metric.collector
+                _observe(metric.labels(**labels) if labels else metric, float(value))
         except ValueError as error:
             raise MessageRefusedError(str(error)) from error
         if self._pushes:
-            adds = self._options.get("push.operation", "pushadd").lower() == "pushadd"
-            push = pushadd_to_gateway if adds else push_to_gateway
-            try:
-                await asyncio.to_thread(push, self._url, job=self._job, registry=door.registry)
-            except (HTTPException, ValueError) as error:  # of the address, and of no message
-                raise OSError(f"the gateway cannot be reached: {error!r}") from error
+            self._observed = message.id
+            await self._push(door)
+            self._observed = ""
+
+    async def _push(self, door: _Door) -> None:
+        adds = self._options.get("push.operation", "pushadd").lower() == "pushadd"
+        push = pushadd_to_gateway if adds else push_to_gateway
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="prometheus")
+        pushed = partial(
+            push, self._url, job=self._job, registry=door.registry, timeout=PUSH_TIMEOUT_S
+        )
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, pushed)
+        except (HTTPException, ValueError) as error:  # of the address, and of no message
+            raise OSError(f"the gateway cannot be reached: {error!r}") from error
 
     async def _opened(self) -> _Door:
         if self._door is None:
@@ -163,7 +181,10 @@ class PrometheusSink(Sink):
 
     async def close(self) -> None:
         door, self._door = self._door, None
-        metric, self._metric = self._metric, None
+        metric, self._metric, self._observed = self._metric, None, ""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.shutdown(wait=False, cancel_futures=True)
         if door is not None:
             if metric is not None:
                 door.leave(self._name)
