@@ -42,6 +42,8 @@ class Coarsening:
             return None
         if self._done_to_ms is None:
             self._done_to_ms = await self._reached(over_ms)
+        # Where the clock was ahead and is set right, spans that were made too early are made again.
+        self._done_to_ms = min(self._done_to_ms, over_ms)
         while self._done_to_ms < over_ms:
             outcome = await self._make(self._done_to_ms, epoch.number)
             if isinstance(outcome, Stale):

@@ -83,12 +83,18 @@ class Session:
             asyncio.run_coroutine_threadsafe(lost(text), loop)
 
         self.client.on_connect, self.client.on_disconnect = on_connect, on_disconnect
-        await asyncio.to_thread(self._open)
-        self.client.loop_start()
-        async with asyncio.timeout(self._timeout_s):
-            refused = await answered
-        if refused:
-            raise OSError(f"the broker at {self.host}:{self.port} refuses: {refused}")
+        is_open = False
+        try:
+            await asyncio.to_thread(self._open)
+            self.client.loop_start()
+            async with asyncio.timeout(self._timeout_s):
+                refused = await answered
+            if refused:
+                raise OSError(f"the broker at {self.host}:{self.port} refuses: {refused}")
+            is_open = True
+        finally:
+            if not is_open:  # an answer that comes later would keep the connection
+                await self.close()
 
     async def close(self) -> None:
         """Idempotent."""

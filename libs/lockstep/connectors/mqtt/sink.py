@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from lockstep.connectors.mqtt.five import FINAL, REFUSED, is_five, publishing, told
@@ -73,7 +74,7 @@ class MqttSink(Sink):
             loop.call_soon_threadsafe(self._answered, mid, reason, properties)
 
         session.client.on_publish = on_publish
-        await session.connect(self._lost)
+        await session.connect(partial(self._lost, session))
         return session
 
     def _answered(self, mid: int, reason: Any, properties: Any) -> None:
@@ -86,7 +87,9 @@ class MqttSink(Sink):
         kind = MessageRefusedError if reason.value in FINAL else OSError
         waiting.set_exception(kind(f"the broker refuses a message: {told(reason, properties)}"))
 
-    async def _lost(self, reason: str) -> None:
+    async def _lost(self, session: Session, reason: str) -> None:
+        if self._session is not session:  # another one has taken its place
+            return
         self._session = None
         for waiting in self._waiting.values():
             if not waiting.done():
