@@ -3,7 +3,8 @@
 The note is written before the lines: how far the file went, how much is added, and the identity of
 the last row in it. So who opens the file after a crash knows whether the lines came through, and no
 row stands in it twice, whatever the lines look like. A file that is renamed (by logrotate) is
-followed by a new one, also while it is open; a torn one is mended where it is now.
+followed by a new one, also while it is open; a torn one is mended where it is now, also in a folder
+that was copied to another disk.
 
 A publisher that has lost its lease may still be writing when the next one begins. So both look at
 the note and write behind it under one lock, and a row that the other has written is passed over.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +39,7 @@ from lockstep_services.publisher.contract import (
 from lockstep_services.publisher.sinks.lanes import identities
 
 T = TypeVar("T")
+TAIL_BYTES = 4_096
 
 
 def path_of(uri: str) -> Path:
@@ -50,13 +53,16 @@ def note_suffix(binding: SinkBinding) -> str:
 
 
 class _Note(msgspec.Struct, frozen=True):
-    """What was to be added: bytes [begin, end) of a file, and the identities before and behind."""
+    """What was to be added: bytes [begin, end) of a file, and the identities before and behind.
+    `tail`: a digest of what stood in front, so a copied file is known, where numbers are others'.
+    """
 
     begin: int
     end: int
     before: tuple[int, int] | None
     behind: tuple[int, int]
     inode: int = 0  # of older releases: that of the file at its path
+    tail: str = ""  # of older releases, and at the beginning of a file
 
 
 class FileLane:
@@ -180,7 +186,7 @@ class FileLane:
             if note.inode in (0, os.fstat(file.fileno()).st_ino):
                 torn = _cut(file, note)
             else:
-                torn = _cut_renamed(self._path.parent, note)
+                torn = _cut_elsewhere(file, self._path.parent, note)
             last = note.before if torn else note.behind
         if self._separates:
             _end_last_line(file)
@@ -219,7 +225,8 @@ class FileLane:
         before = None if self._last is None else (self._last.position, self._last.ordinal)
         inode = os.fstat(self._file.fileno()).st_ino
         after = (behind.position, behind.ordinal)
-        self._write_note(_Note(begin, begin + len(data), before, after, inode))
+        tail = _tail(self._file, begin)
+        self._write_note(_Note(begin, begin + len(data), before, after, inode, tail))
         try:
             self._file.write(data)
             self._file.flush()
@@ -263,13 +270,25 @@ def _cut(file: IO[bytes], note: _Note) -> bool:
     return torn
 
 
-def _cut_renamed(folder: Path, note: _Note) -> bool:
-    """Where the file of the note is gone altogether, so are its rows, by somebody's wish."""
+def _cut_elsewhere(at_path: IO[bytes], folder: Path, note: _Note) -> bool:
+    """It was renamed, or it came here as a copy. Where the file of the note is gone altogether, so
+    are its rows, by somebody's wish."""
     for entry in os.scandir(folder):
         if entry.inode() == note.inode and entry.is_file(follow_symlinks=False):
             with Path(entry.path).open("r+b") as file:
-                return _cut(file, note)
-    return False
+                if _tail(file, note.begin) == note.tail or not note.tail:
+                    return _cut(file, note)
+    return bool(note.tail) and _tail(at_path, note.begin) == note.tail and _cut(at_path, note)
+
+
+def _tail(file: IO[bytes], end: int) -> str:
+    """A digest of the last bytes in front of a place; none at the beginning."""
+    if not end:
+        return ""
+    begin = max(0, end - TAIL_BYTES)
+    file.seek(begin)
+    found = file.read(end - begin)
+    return hashlib.sha256(found).hexdigest() if len(found) == end - begin else ""
 
 
 def _end_last_line(file: IO[bytes]) -> None:

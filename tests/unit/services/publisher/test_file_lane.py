@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,44 @@ async def test_a_torn_append_is_taken_back(tmp_path: Path, kept_bytes: int) -> N
     await again.send([row(1, "a", 1), row(2, "b", 2), row(3, "c", 3)])
     await again.close()
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("kept_bytes", [8, 10, 15])
+async def test_a_torn_append_is_taken_back_in_a_copy(tmp_path: Path, kept_bytes: int) -> None:
+    """On another disk the file has another number: it is known by what stands in it."""
+    (tmp_path / "here").mkdir()
+    path = tmp_path / "here" / "out"
+    file = lane(path)
+    await file.open()
+    await file.send([row(1, "a", 1)])
+    await file.send([row(2, "b", 2), row(3, "c", 3)])
+    await file.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:kept_bytes])
+    copied = shutil.copytree(tmp_path / "here", tmp_path / "there") / "out"
+    again = lane(copied)
+    await again.open()
+    await again.send([row(2, "b", 2), row(3, "c", 3)])
+    await again.close()
+    assert copied.read_bytes() == whole
+
+
+async def test_a_new_file_of_somebody_else_is_not_cut(tmp_path: Path) -> None:
+    """The file of the note was taken away: another one at its path keeps its bytes."""
+    path = tmp_path / "out"
+    file = lane(path)
+    await file.open()
+    await file.send([row(1, "a", 1)])
+    await file.send([row(2, "b", 2), row(3, "c", 3)])
+    await file.close()
+    path.rename(tmp_path / "aside")
+    path.write_bytes(b"k,v\nx,7\ny")
+    (tmp_path / "aside").unlink()
+    again = lane(path)
+    await again.open()
+    await again.send([row(4, "d", 4)])
+    await again.close()
+    assert path.read_bytes() == b"k,v\nx,7\ny\nd,4\n"
 
 
 async def test_a_crash_before_the_note_changes_nothing(tmp_path: Path) -> None:
