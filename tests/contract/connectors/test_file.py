@@ -206,3 +206,33 @@ async def test_a_note_of_an_earlier_version_is_gone_on_with(tmp_path: Path) -> N
     (tmp_path / ".lockstep.App.In.0").write_text(json.dumps({mark: 4}))
     (found,) = await read_all(FileSource({"file.uri": str(path)}, PLACE))
     assert (found.payload, found.id) == (b"two", f"{mark}:4")
+
+
+@pytest.mark.parametrize(
+    "options", [{"file.uri": "a.log"}, {"dir.uri": ".", "action.after.process": "keep"}]
+)
+async def test_a_device_may_get_another_number(tmp_path: Path, options: dict[str, str]) -> None:
+    """As after a start of the machine: what was read is not read again, and new lines are. In a
+    copy of the folder the numbers are those of other files."""
+    options = {name: value.replace("a.log", f"{tmp_path}/a.log") for name, value in options.items()}
+    options = {name: str(tmp_path) if value == "." else value for name, value in options.items()}
+    (tmp_path / "a.log").write_text("one\ntwo\n")
+    assert len(await read_all(FileSource({**options, "mode": "line"}, PLACE))) == 2
+    (note,) = tmp_path.glob(".lockstep.*")
+    device = tmp_path.stat().st_dev
+    kept = note.read_text()
+    before = kept.replace(f'"{device:x}.', f'"{device + 7:x}.').replace(
+        f'"home": [{device},', f'"home": [{device + 7},'
+    )
+    assert before != kept
+    with note.open("r+") as file:  # the same file
+        file.write(before)
+        file.truncate()
+    assert await read_all(FileSource({**options, "mode": "line"}, PLACE)) == []
+    with note.open("r+") as file:
+        file.write(before)
+        file.truncate()
+    note.rename(tmp_path / "aside")
+    note.write_text(before)  # a copy
+    (tmp_path / "aside").unlink()
+    assert len(await read_all(FileSource({**options, "mode": "line"}, PLACE))) == 2

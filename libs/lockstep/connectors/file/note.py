@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -91,15 +91,28 @@ class Note:
         if files is None:  # a note of an earlier version: places alone
             self._files = {mark: Reached(0, int(at)) for mark, at in found.items()}
         else:
-            self._files = {mark: Reached(*map(int, one)) for mark, one in files.items()}
+            marks = self._renumbered(found.get("home", (0, 0)))
+            self._files = {marks(mark): Reached(*map(int, one)) for mark, one in files.items()}
             self._last_turn = int(found["last_turn"])
         self._is_read = True
+
+    def _renumbered(self, home: Sequence[int]) -> Callable[[str], str]:
+        """Marks as they are now. A start of the machine, or of a mount, may give a device another
+        number. The note is the same file then; in a copy of the folder it is not."""
+        device, number = home
+        now = self._path.stat()
+        if number != now.st_ino or device == now.st_dev:
+            return lambda mark: mark
+        old, new = f"{device:x}.", f"{now.st_dev:x}."
+        return lambda mark: new + mark.removeprefix(old) if mark.startswith(old) else mark
 
     def _save(self) -> None:
         files = {mark: [one.turn, one.at, one.changed_ns] for mark, one in self._files.items()}
         aside = self._path.with_name(self._path.name + ".new")
         with aside.open("w") as file:
-            json.dump({"last_turn": self._last_turn, "files": files}, file)
+            home = os.fstat(file.fileno())
+            said = {"last_turn": self._last_turn, "files": files}
+            json.dump({**said, "home": [home.st_dev, home.st_ino]}, file)
             file.flush()
             os.fsync(file.fileno())
         aside.replace(self._path)
