@@ -18,6 +18,7 @@ from lockstep.execute.columnar.rules import RULES, Rule, Site
 from lockstep.plan import AppPlan, QueryNode, build
 from lockstep.siddhiql import check
 from tests.property.amount import examples
+from tests.property.executors_broadcasts import BROADCAST
 from tests.property.executors_exotic import EXOTIC, runs_on_the_reference
 from tests.property.executors_joins import JOINED
 from tests.property.executors_model import PARTS, Apps, agreeing, compared, entries, fold
@@ -54,6 +55,13 @@ def test_windows_and_rates_inside_partitions_and_outside(seed: int) -> None:
 def test_joins_over_what_windows_let_in_and_out(seed: int) -> None:
     """The same for joins whose rows are seen leaving, of any windows, and of tables."""
     event(agreeing(seed, JOINED))
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_partitions_make_and_read_without_a_key(seed: int) -> None:
+    """The same for streams that go to all instances that are there, and come from inside."""
+    event(agreeing(seed, BROADCAST, 20))
 
 
 @settings(max_examples=examples(150), deadline=None)

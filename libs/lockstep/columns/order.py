@@ -17,7 +17,8 @@ from lockstep.columns.column import Index
 
 Level = npt.NDArray[np.int64] | int
 IN_FRONT = -1
-"""The level of what a query reads of a table, in front of all that comes of it."""
+"""The level in front of all that comes of a chunk: of what a query reads of a table, and of an
+instance that the chunk makes."""
 
 START = -1
 """The moment of the app's start, in front of all others."""

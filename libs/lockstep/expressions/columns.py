@@ -181,11 +181,12 @@ class Compiler:
             raise NotLowerable(f"{call.name}() of several types")
 
         def evaluate(frame: Frame) -> Column:
-            value = choices[0](frame)
-            for choice in choices[1:]:
+            # All of them, as in the reference: one that fails does so whoever stands in front.
+            value, *others = [choice(frame) for choice in choices]
+            for other in others:
                 if value.nulls is None:
                     break
-                value = joined(value, choice(frame), ~value.nulls)
+                value = joined(value, other, ~value.nulls)
             return value
 
         return evaluate

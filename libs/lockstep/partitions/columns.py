@@ -15,7 +15,7 @@ from lockstep.columns.frame import Evaluate, Frame
 from lockstep.columns.keys import Ids, partition_names
 from lockstep.columns.merging import counts_before, merged
 from lockstep.columns.moves import Moves
-from lockstep.columns.order import Order
+from lockstep.columns.order import IN_FRONT, Order
 from lockstep.columns.output import Output
 from lockstep.columns.realms import Realms
 from lockstep.columns.rule import routed
@@ -194,7 +194,8 @@ class Broadcast:
             fresh = np.flatnonzero(~known[chunks.keys])
             found, firsts = np.unique(chunks.keys[fresh], return_index=True)
             realms.append(found)
-            orders.append(chunks.order.take(fresh[firsts]))
+            # An instance is there before anything comes of the part that made it.
+            orders.append(chunks.order.take(fresh[firsts]).below(IN_FRONT))
         if not sum(map(len, realms)):
             return None
         order, permutation = joined_orders(orders), merged(orders)

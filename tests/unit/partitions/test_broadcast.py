@@ -54,6 +54,35 @@ def test_a_stream_that_makes_instances_of_two_kinds_keeps_their_order() -> None:
     assert found == [[("y", "r")], [("b", "r")], [("a", "r")]]
 
 
+def test_an_instance_gets_what_its_own_event_brings() -> None:
+    """It is made before the queries inside see the event, and those of keys further behind in the
+    same send are made after what the first one brought."""
+    text = (
+        f"{STREAMS}partition with (k of L, k of R) begin"
+        " from L select v as x insert into M; from R select v as x insert into M;"
+        " from M select x, count() as n insert into O; end;"
+    )
+    steps: list[Step] = [
+        (100, "L", [["b", 1], ["a", 2]]),
+        (200, "R", [["c", 3], ["b", 4]]),
+        (300, "L", [["c", 5], [None, 6]]),
+    ]
+    assert played(text, *steps, rule="filter, project, running aggregates") == [
+        [(1, 1)],
+        [(2, 2)],
+        [(2, 1)],
+        [(3, 3)],
+        [(3, 2)],
+        [(3, 1)],
+        [(4, 4)],
+        [(4, 3)],
+        [(4, 2)],
+        [(5, 5)],
+        [(5, 4)],
+        [(5, 3)],
+    ]
+
+
 def test_many_copies_are_left_to_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which brings the same rows."""
     text = STREAMS + COUNTS
