@@ -22,6 +22,7 @@ from lockstep.bus.contract import (
     Topics,
 )
 from lockstep.bus.errors import (
+    ErrorStoreFullError,
     LogFullError,
     LogGoneError,
     NoRoomError,
@@ -54,6 +55,7 @@ __all__ = [
     "BusLimits",
     "Coded",
     "DeadLetter",
+    "ErrorStoreFullError",
     "ForeignNats",
     "ForeignServer",
     "ForeignServers",

@@ -11,6 +11,13 @@ class BusRefusedError(LockstepError):
     fault = Fault.USER
 
 
+class BusRightsError(UnavailableError):
+    """The server answers, and does not let us do this: who runs it can mend that, no sender of
+    events can. Who runs goes on as if it were away; who starts ends."""
+
+    retryable = False
+
+
 class TailLostError(LockstepError):
     """An output log whose last record is gone: what was published cannot be known any more."""
 
@@ -57,5 +64,21 @@ class LogFullError(UnavailableError):
             f"the log is full ({limit_bytes} bytes)",
             where=log,
             hint="let its readers catch up so that it can be trimmed, or raise the limit",
+        )
+        self.limit_bytes = limit_bytes
+
+
+class ErrorStoreFullError(LogFullError):
+    """The dead letters of all apps together have reached their limit. Whoever has one more may have
+    none there yet."""
+
+    def __init__(self, letter: str, limit_bytes: int) -> None:
+        UnavailableError.__init__(
+            self,
+            f"the error store, which all apps share, is full ({limit_bytes} bytes)",
+            where=letter,
+            hint="any app may have filled it: `lockstep errors <app>` lists what it has there, "
+            "`--replay-all` sends that again and `--purge-all` forgets it; or raise "
+            "bus.dead_letters_max_bytes",
         )
         self.limit_bytes = limit_bytes

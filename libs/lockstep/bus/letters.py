@@ -3,12 +3,15 @@ fits."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 import msgspec
 
 from lockstep.bus.contract import DeadLetter
+from lockstep.bus.errors import ErrorStoreFullError, LogFullError
 from lockstep.events.codec import CodecError
 
 MAX_REASON_CHARS: Final = 10_000
@@ -39,6 +42,16 @@ def encode_letter(letter: DeadLetter, limit_bytes: int) -> bytes:
             left_out_bytes=left_out_bytes,
         )
     )
+
+
+@contextlib.contextmanager
+def for_all_apps(letter: str) -> Iterator[None]:
+    """Where a letter is stored: a log that is full is not its app's own, and is told as what it
+    is."""
+    try:
+        yield
+    except LogFullError as error:
+        raise ErrorStoreFullError(letter, error.limit_bytes) from error
 
 
 def decode_letter(payload: bytes) -> DeadLetter:

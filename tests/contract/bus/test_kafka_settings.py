@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its __all__
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
     ConfigResource,
+    NewTopic,
     ResourceType,
 )
 from structlog.testing import capture_logs
 
 from lockstep.bus import LogName, RecordTooLargeError
-from lockstep.bus.errors import BusRefusedError
+from lockstep.bus.errors import BusRefusedError, BusRightsError
+from lockstep.bus.kafka import KafkaBus
 from lockstep.bus.kafka.input_log import KafkaInputLog
 from lockstep.bus.kafka.topic_settings import TopicSettings
-from tests.contract.bus.carriers import KafkaCarriers, fresh_log, one_event, with_limits
+from lockstep.clock import SystemClock, SystemRandomness
+from lockstep.events import UnavailableError
+from tests.contract.bus.carriers import (
+    LIMITS,
+    KafkaCarriers,
+    fresh_log,
+    one_event,
+    with_limits,
+)
 from tests.contract.patience import PATIENCE_S, eventually
 from tests.kafka.broker import KafkaBroker
 
@@ -47,6 +60,17 @@ async def _config(url: str, topic: str) -> Mapping[str, str | None]:
     resource = ConfigResource(ResourceType.TOPIC, topic)
     (found,) = admin.describe_configs([resource], request_timeout=PATIENCE_S).values()
     return {name: each.value for name, each in (await asyncio.wrap_future(found)).items()}
+
+
+async def _set(url: str, topic: str, **configs: str) -> None:
+    admin = AdminClient({"bootstrap.servers": url})
+    entries = [
+        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in configs.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    (done,) = admin.incremental_alter_configs([resource], request_timeout=PATIENCE_S).values()
+    await asyncio.wrap_future(done)
 
 
 async def test_a_topic_follows_the_settings(carriers: KafkaCarriers, kafka: KafkaBroker) -> None:
@@ -87,6 +111,99 @@ async def test_who_may_not_change_a_topic_hears_that_a_record_is_too_large(
     with pytest.raises(RecordTooLargeError, match=f"takes {SMALL_BYTES}"):
         await opened[0].append(one_event("x" * LARGE_BYTES), dedup_id="large")
     assert (await opened[0].append(one_event("x"), dedup_id="small")).position > 0
+
+
+async def test_a_topic_that_forgets_is_mended(carriers: KafkaCarriers, kafka: KafkaBroker) -> None:
+    """An operator has made, or set, it so that it forgets. A record that it does not take is told
+    with a hint until a process opens the log."""
+    name = await _made_before(carriers)
+    bus = await carriers.connect(LIMITS)
+    log = await bus.input_log(name)
+    assert isinstance(log, KafkaInputLog)
+    topic = log.ledger.topic
+    await _set(kafka.url, topic, cleanup_policy="compact", retention_bytes="100000")
+
+    async def is_refused() -> bool:
+        try:
+            await log.append(one_event(1))
+        except UnavailableError as error:
+            return "cleanup.policy" in str(error.hint)
+        return False
+
+    await eventually(is_refused)
+    other = await (await carriers.connect(LIMITS)).input_log(name)
+
+    async def is_mended() -> bool:
+        found = await _config(kafka.url, topic)
+        return (found["cleanup.policy"], found["retention.bytes"]) == ("delete", "-1")
+
+    await eventually(is_mended)
+
+    async def is_taken() -> bool:
+        try:
+            return (await other.append(one_event(2), dedup_id="2")).position > 0
+        except UnavailableError:
+            return False
+
+    await eventually(is_taken)
+
+
+async def test_letters_stay_in_a_topic_that_was_made_compacted(kafka: KafkaBroker) -> None:
+    """A letter bears its subject as its key: one of each would be left."""
+    prefix = f"p{uuid.uuid4().hex}"
+    topic = f"{prefix}.dead"
+    configs = {
+        "cleanup.policy": "compact",
+        "retention.bytes": "100000",
+        "message.timestamp.type": "CreateTime",
+    }
+    admin = AdminClient({"bootstrap.servers": kafka.url})
+    (made,) = admin.create_topics([NewTopic(topic, 1, 1, config=configs)]).values()
+    await asyncio.wrap_future(made)
+    url = f"kafka://{kafka.url}?prefix={prefix}"
+    bus = await KafkaBus.connect(url, LIMITS, SystemClock(), SystemRandomness())
+    try:
+
+        async def is_mended() -> bool:
+            found = await _config(kafka.url, topic)
+            return [found[name] for name in configs] == ["delete", "-1", "LogAppendTime"]
+
+        await eventually(is_mended)
+    finally:
+        await bus.close()
+
+
+async def test_each_topic_that_forgets_is_named_to_who_may_not_change_it(
+    carriers: KafkaCarriers, kafka: KafkaBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has, and what to set."""
+    topics = []
+    names = [await _made_before(carriers) for _ in range(2)]
+    bus = await carriers.connect()
+    for name in names:
+        log = await bus.input_log(name)
+        assert isinstance(log, KafkaInputLog)
+        topics.append(log.ledger.topic)
+        await _set(kafka.url, topics[-1], retention_bytes="100000")
+
+    async def are_set() -> bool:
+        found = [await _config(kafka.url, topic) for topic in topics]
+        return [each["retention.bytes"] for each in found] == ["100000"] * 2
+
+    await eventually(are_set)
+
+    async def refuse(self: TopicSettings, topic: str, changes: Mapping[str, str]) -> None:
+        raise BusRightsError("the bus does not let us do this: denied", where=topic)
+
+    monkeypatch.setattr(TopicSettings, "_change", refuse)
+    bus = await carriers.connect()
+    with capture_logs() as logs:
+        for name in names * 2:
+            await bus.input_log(name)
+    told = [each for each in logs if each["event"] == "a topic forgets what is needed"]
+    assert [each["topic"] for each in told] == topics
+    assert told[0]["has"] == {"retention.bytes": "100000"}
+    assert told[0]["hint"] == "set of the topic retention.bytes=-1"
 
 
 async def test_what_is_sent_together_is_never_too_large(carriers: KafkaCarriers) -> None:

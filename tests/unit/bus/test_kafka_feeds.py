@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from lockstep.bus.errors import BusRefusedError
+from lockstep.bus.errors import BusRefusedError, BusRightsError
 from lockstep.bus.kafka import live
 from lockstep.bus.kafka.window import Raw
 from lockstep.events import LockstepError, UnavailableError
 
 REFUSAL = BusRefusedError("the bus does not let us do this: denied", where="t")
+LACKING = BusRightsError("the bus does not let us do this: denied", where="t")
 
 
 class Answers:
@@ -53,8 +54,9 @@ class Clock:
         ([UnavailableError("away"), UnavailableError("away")], 0),
         ([REFUSAL, REFUSAL, REFUSAL], 1),
         ([REFUSAL, UnavailableError("away"), REFUSAL], 2),
+        ([LACKING, LACKING, LACKING], 1),
     ],
-    ids=["away", "refused", "both"],
+    ids=["away", "refused", "both", "not allowed"],
 )
 async def test_who_listens_hears_again_once_it_may(
     monkeypatch: pytest.MonkeyPatch, errors: list[LockstepError], warnings: int

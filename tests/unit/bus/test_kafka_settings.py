@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError
 
 from lockstep.bus import RecordTooLargeError
 from lockstep.bus.errors import LogGoneError
-from lockstep.bus.kafka.broker import log_config
+from lockstep.bus.kafka.broker import live_config, log_config
 from lockstep.bus.kafka.sending import FRAME_BYTES, refusal_of
 from lockstep.bus.kafka.topic_settings import changes_of
 from lockstep.bus.limits import BusLimits
@@ -43,6 +43,29 @@ def test_the_age_is_that_of_the_settings() -> None:
     assert changes_of(_found(age_ms=-1), CONFIG, 3) == {"retention.ms": "1000"}
     kept = log_config(LIMITS, max_age_ms=None)
     assert changes_of(_found(), kept, 3) == {"retention.ms": "-1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "wanted"),
+    [
+        ("cleanup.policy", "compact", "delete"),
+        ("cleanup.policy", "compact,delete", "delete"),
+        ("retention.bytes", "100000", "-1"),
+        ("message.timestamp.type", "CreateTime", "LogAppendTime"),
+    ],
+)
+def test_what_would_forget_is_set_anew(name: str, was: str, wanted: str) -> None:
+    """A compacted topic keeps one letter of each subject, and a limit forgets what nobody has read.
+    Ids age by the brokers' stamps."""
+    assert changes_of(_found() | {name: was}, CONFIG, 3) == {name: wanted}
+    assert changes_of(_found() | {name: wanted}, CONFIG, 3) == {}
+
+
+def test_how_much_a_live_topic_holds_is_left() -> None:
+    """Of it only what is new matters."""
+    config = live_config(LIMITS)
+    found = {"retention.bytes": "100000", "cleanup.policy": "compact"}
+    assert changes_of(found, config, 3) == {"cleanup.policy": "delete"}
 
 
 @pytest.mark.parametrize(

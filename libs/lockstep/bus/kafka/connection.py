@@ -15,12 +15,18 @@ import stamina
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from lockstep.bus.errors import LogFullError, LogGoneError, NoRoomError
+from lockstep.bus.errors import (
+    BusRefusedError,
+    BusRightsError,
+    LogFullError,
+    LogGoneError,
+    NoRoomError,
+)
 from lockstep.bus.kafka.address import Address
 from lockstep.bus.kafka.errors import translated
 from lockstep.bus.kafka.sending import Sender
 from lockstep.bus.limits import BusLimits
-from lockstep.events import UnavailableError
+from lockstep.events import LockstepError, UnavailableError
 from lockstep.telemetry import get_logger
 from lockstep.tls import Renewal
 
@@ -33,7 +39,7 @@ _LOOK_S: Final = 1.0  # at the files of certificates
 
 
 class Connection:
-    """Use `open`. Errors of all calls: UnavailableError, LogGoneError, BusRefusedError."""
+    """Use `open`. Errors of all calls: UnavailableError, LogGoneError."""
 
     def __init__(self, address: Address, limits: BusLimits, name: str) -> None:
         self.address = address
@@ -69,13 +75,15 @@ class Connection:
 
     @classmethod
     async def open(cls, address: Address, limits: BusLimits, name: str) -> Connection:
-        """Some broker has answered."""
+        """Some broker has answered. Errors: UnavailableError, BusRefusedError."""
         connection = cls(address, limits, name)
         try:
             async with asyncio.timeout(limits.connect_timeout_ms / 1000):
                 while True:
                     try:
                         await connection.topics(timeout_ms=1_000)
+                    except BusRightsError as error:
+                        raise _not_let_in(error) from error
                     except UnavailableError:
                         connection.refused()
                         await asyncio.sleep(_RETRY_FIRST_S)
@@ -92,7 +100,7 @@ class Connection:
     def refused(self) -> None:
         """Raises what a broker told that does not let us in."""
         if self._refusal is not None:
-            raise translated(self._refusal, self.address.shown)
+            raise _not_let_in(translated(self._refusal, self.address.shown))
 
     def look_after_files(self) -> None:
         """From now on, where certificates are shown or authorities trusted."""
@@ -197,10 +205,10 @@ class Connection:
         return AdminClient(self.config | own)
 
     def _troubled(self, error: KafkaError) -> None:
-        if isinstance(translated(error, ""), UnavailableError):
-            get_logger().debug("bus error", error=error.str())
-        else:
+        if isinstance(translated(error, ""), BusRightsError):
             self._refusal = error
+        else:
+            get_logger().debug("bus error", error=error.str())
 
 
 class ClosedError(UnavailableError):
@@ -214,4 +222,9 @@ def one(topic: str, offset: int = 0, partition: int = 0) -> TopicPartition:
 
 def _worth_retrying(error: Exception) -> bool:
     final = LogFullError | NoRoomError | LogGoneError | ClosedError
-    return isinstance(error, UnavailableError) and not isinstance(error, final)
+    return isinstance(error, UnavailableError) and error.retryable and not isinstance(error, final)
+
+
+def _not_let_in(error: LockstepError) -> BusRefusedError:
+    """At the start it is a mistake of who has set up the bus."""
+    return BusRefusedError(error.message, where=error.where, hint=error.hint)

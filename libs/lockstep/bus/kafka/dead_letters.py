@@ -16,7 +16,7 @@ from lockstep.bus.kafka.ledger import Ledger, LedgerReader, World
 from lockstep.bus.kafka.names import topic_of
 from lockstep.bus.kafka.sending import MAX_REQUEST_BYTES
 from lockstep.bus.kafka.window import Raw
-from lockstep.bus.letters import decode_letter, encode_letter
+from lockstep.bus.letters import decode_letter, encode_letter, for_all_apps
 from lockstep.bus.subjects import DEAD_STREAM, dead_pattern, dead_subject, matches
 
 _REMOVAL: Final = b"-"  # no subject of a letter
@@ -52,7 +52,8 @@ class KafkaDeadLetters:
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> Appended:
         subject = dead_subject(letter.app, letter.stream)
         payload = encode_letter(letter, MAX_REQUEST_BYTES - _MARGIN_BYTES)
-        return await self._ledger.append(payload, dedup_id=dedup_id, key=subject.encode())
+        with for_all_apps(subject):
+            return await self._ledger.append(payload, dedup_id=dedup_id, key=subject.encode())
 
     async def read(
         self,

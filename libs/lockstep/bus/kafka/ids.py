@@ -78,7 +78,7 @@ class Known:
         self._own: dict[int, tuple[bytes | None, int, int]] = {}
 
     def find(self, dedup_id: bytes, now_ms: int) -> int | None:
-        """The offset of the record that has this id."""
+        """The offset of the record that has this id. All times are those of the log's brokers."""
         offset, at_ms = self._ids.get(dedup_id, (None, 0))
         return offset if at_ms >= now_ms - self._window_ms else None
 
@@ -90,10 +90,10 @@ class Known:
         self._note(raw.offset, id_of(raw), raw.timestamp_ms, checked)
         self._catch_up()
 
-    def stored(self, offset: int, dedup_id: bytes | None, now_ms: int, checked: int) -> None:
+    def stored(self, offset: int, dedup_id: bytes | None, at_ms: int, checked: int) -> None:
         """A record of our own stands there now; `checked` is what it bears."""
         if offset >= self.reached:
-            self._own[offset] = (dedup_id, now_ms, checked)
+            self._own[offset] = (dedup_id, at_ms, checked)
             self._catch_up()
 
     def _catch_up(self) -> None:

@@ -9,15 +9,16 @@ from functools import partial
 from typing import Final
 
 from lockstep.bus.contract import IngressMessage
-from lockstep.bus.kafka.broker import log_config
+from lockstep.bus.kafka.broker import Broker, log_config
 from lockstep.bus.kafka.door import Door
 from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.live import Feed
+from lockstep.bus.kafka.log_time import LogTime
 from lockstep.bus.kafka.names import topic_of
 from lockstep.bus.kafka.sharing import Note, WorkQueue, decode_note, encode_note
 from lockstep.bus.kafka.window import Raw
 from lockstep.bus.subjects import ID_HEADER, INGRESS_STREAM, ingress_names, ingress_subject
-from lockstep.events import LockstepError, UnavailableError
+from lockstep.events import LockstepError
 from lockstep.telemetry import get_logger
 
 _AHEAD_BYTES: Final = 16_777_216  # of messages that are not done
@@ -35,6 +36,7 @@ class KafkaIngress:
         self._messages_topic = topic_of(prefix, INGRESS_STREAM)
         self._notes_topic = topic_of(prefix, f"{INGRESS_STREAM}.notes")
         self.door = Door(world, self._messages_topic)
+        self._time = LogTime(world.broker, world.spot, world.clock, self._messages_topic)
         self._queue = WorkQueue(
             world.writer, self._limits.ingress_redelivery_ms, self._limits.dedup_window_ms
         )
@@ -97,8 +99,8 @@ class KafkaIngress:
             broker, topic = self._broker, self._messages_topic
             self._past = max(await broker.trimmed(topic), await broker.low(topic))
             notes = await broker.trimmed(self._notes_topic)
-            window_ms = self._limits.dedup_window_ms
-            recent = await broker.since(topic, self._world.clock.now_ms() - window_ms)
+            await self._time.look(await broker.end(topic))
+            recent = await self._time.since(self._limits.dedup_window_ms)
             await self._notes.open(max(notes, await broker.low(self._notes_topic)))
             # What was done before must be known before anything is claimed.
             await self._notes.pass_end()
@@ -149,6 +151,7 @@ class KafkaIngress:
 
     def _take_messages(self, raws: list[Raw]) -> None:
         for raw in raws:
+            self._time.saw(raw.offset, raw.timestamp_ms)
             self._queue.take_message(
                 raw, raw.headers.get(ID_HEADER), is_past=raw.offset < self._past
             )
@@ -187,26 +190,24 @@ class KafkaIngress:
                     await self._broker.set_trimmed(self._messages_topic, first)
                     await self._broker.set_trimmed(self._notes_topic, note)
                     known = (first, note)
-                is_left = await _drop(
-                    self._world, self._messages_topic, self._notes_topic, first, note
-                )
-            except UnavailableError as error:
-                get_logger().debug("bus error", error=str(error))
-            except LockstepError as error:  # the operator may mend it
+                is_left = await _drop(self._broker, self._time, self._notes_topic, first, note)
+            except LockstepError as error:
+                if error.retryable:
+                    get_logger().debug("bus error", error=str(error))
+                    continue
+                # The operator may mend it.
                 known, is_left = (first, note), False  # said once
                 get_logger().warning("nothing is forgotten at the front door", error=str(error))
 
 
-async def _drop(world: World, messages: str, notes: str, first: int, note: int) -> bool:
+async def _drop(broker: Broker, time: LogTime, notes: str, first: int, note: int) -> bool:
     """Deletes the records in front of both places, but messages whose ids may be asked for. Whether
     any such message is left."""
-    broker = world.broker
-    window_ms = broker.connection.limits.dedup_window_ms
-    recent = await broker.since(messages, world.clock.now_ms() - window_ms)
+    recent = await time.since(broker.connection.limits.dedup_window_ms)
     is_left = recent is not None and recent < first
     first = first if recent is None else min(first, recent)
-    if first > await broker.low(messages):
-        await broker.drop(messages, first)
+    if first > await broker.low(time.topic):
+        await broker.drop(time.topic, first)
     if note > await broker.low(notes):
         await broker.drop(notes, note)
     return is_left

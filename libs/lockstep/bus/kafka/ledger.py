@@ -16,7 +16,8 @@ from lockstep.bus.errors import LogFullError
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.kafka.broker import Broker
 from lockstep.bus.kafka.ids import BYTES, CHECKED, ID, WRITER, Counting, Known, total_of
-from lockstep.bus.kafka.sending import Headers
+from lockstep.bus.kafka.log_time import LogTime
+from lockstep.bus.kafka.sending import Headers, Stored
 from lockstep.bus.kafka.spot import Spot
 from lockstep.bus.kafka.tape import Tape
 from lockstep.bus.kafka.window import Raw
@@ -61,6 +62,7 @@ class Ledger:
         self._window_ms = world.broker.connection.limits.dedup_window_ms
         self._room = _Room(world, topic, subject, max_bytes)
         self._tape = Tape(world.broker, topic)
+        self._time = LogTime(world.broker, world.spot, world.clock, topic)
         self._known: Known | None = None
         self._queue: deque[_Waiting] = deque()
         self._appending: asyncio.Task[None] | None = None
@@ -88,12 +90,14 @@ class Ledger:
 
     async def trim(self, up_to: Position) -> None:
         """Forgets, for all readers at once. What dedup ids are still asked for stays on disk."""
-        place = min(up_to, await self._broker.end(self.topic))
+        end = await self._broker.end(self.topic)
+        place = min(up_to, end)
         if place > await self._broker.trimmed(self.topic):
             await self._broker.set_trimmed(self.topic, place)
         limits = self._broker.connection.limits
         kept_ms = self._window_ms + 2 * limits.publish_timeout_ms
-        needed = await self._broker.since(self.topic, self._world.clock.now_ms() - kept_ms)
+        await self._time.look(end)
+        needed = await self._time.since(kept_ms)
         place = place if needed is None else min(place, needed)
         if place > await self._broker.low(self.topic):
             await self._broker.drop(self.topic, place)
@@ -152,7 +156,7 @@ class Ledger:
 
     def _is_there(self, own: bytes, waiting: _Waiting) -> bool:
         assert self._known is not None
-        offset = self._known.find(own, self._world.clock.now_ms())
+        offset = self._known.find(own, self._time.now_ms())
         if offset is not None:
             waiting.done.set_result(Appended(offset + 1, duplicate=True))
             return True
@@ -168,16 +172,17 @@ class Ledger:
             headers += [(ID, waiting.dedup_id), (CHECKED, b"%d" % waiting.checked)]
         return headers
 
-    async def _finish(self, waiting: _Waiting, sent: asyncio.Future[int]) -> None:
+    async def _finish(self, waiting: _Waiting, sent: asyncio.Future[Stored]) -> None:
         own = waiting.dedup_id
         try:
-            offset = await sent
+            offset, stamped_ms = await sent
+            self._time.saw(offset, stamped_ms)
             known = self._known
             if known is not None:
-                known.stored(offset, own, self._world.clock.now_ms(), waiting.checked)
+                known.stored(offset, own, stamped_ms, waiting.checked)
             if own is not None and known is not None:
                 await self._know(offset + 1)
-                first = known.find(own, self._world.clock.now_ms())
+                first = known.find(own, self._time.now_ms())
                 if first is not None and first < offset:
                     _give(waiting.done, Appended(first + 1, duplicate=True))
                     return
@@ -192,13 +197,12 @@ class Ledger:
                 del self._under_way[own]
 
     async def _know_end(self) -> None:
+        end = await self._broker.end(self.topic)
         if self._known is None:
-            start_ms = self._world.clock.now_ms() - self._window_ms
-            start = await self._broker.since(self.topic, start_ms)
-            if start is None:
-                start = await self._broker.end(self.topic)
-            self._known = Known(start, self._window_ms)
-        await self._know(await self._broker.end(self.topic))
+            await self._time.look(end)
+            start = await self._time.since(self._window_ms)
+            self._known = Known(end if start is None else start, self._window_ms)
+        await self._know(end)
 
     async def _know(self, end: int) -> None:
         known = self._known
@@ -209,6 +213,7 @@ class Ledger:
                     known.reached, max_records=_BATCH, max_bytes=_BATCH_BYTES, wait_ms=100
                 )
                 for raw in raws:
+                    self._time.saw(raw.offset, raw.timestamp_ms)
                     known.take(raw)
                     if raw.headers.get(WRITER) != self._world.writer:
                         self._room.total_bytes += raw.size_bytes

@@ -20,11 +20,12 @@ import msgspec
 from lockstep.bus.kafka.broker import live_config
 from lockstep.bus.kafka.ledger import World
 from lockstep.bus.kafka.names import topic_of
+from lockstep.bus.kafka.sending import Stored
 from lockstep.bus.kafka.tape import Tape
 from lockstep.bus.kafka.window import Raw
 from lockstep.bus.losses import Losses
 from lockstep.bus.subjects import matches
-from lockstep.events import LockstepError, UnavailableError
+from lockstep.events import LockstepError
 from lockstep.telemetry import get_logger
 
 CLAIM: Final = "lockstep-claim"
@@ -118,7 +119,7 @@ class Feed:
     def _tell(self, error: LockstepError, before: str) -> str:
         """What is wrong. One that does not pass by itself is said once."""
         text = str(error)
-        if isinstance(error, UnavailableError):
+        if error.retryable:
             get_logger().debug("bus error", error=text)
         elif text != before:
             get_logger().warning("nothing is heard", topic=self._tape.topic, error=text)
@@ -269,13 +270,13 @@ class Live:
             box.failed(wanted)
             return
 
-        def ended(done: asyncio.Future[int]) -> None:
+        def ended(done: asyncio.Future[Stored]) -> None:
             if self._note_loss(self.topic, done):
                 box.failed(wanted)
 
         sent.add_done_callback(ended)
 
-    def _note_loss(self, subject: str, done: asyncio.Future[int]) -> bool:
+    def _note_loss(self, subject: str, done: asyncio.Future[Stored]) -> bool:
         if done.cancelled():
             return True
         if error := done.exception():

@@ -109,9 +109,10 @@ class KafkaOutputLog:
     async def _append(self, payload: bytes, before: Link, link: Link) -> bool:
         """Whether it counts."""
         self._known = None  # until it is known what has become of it
-        offset = await self._broker.connection.send(
+        stored = await self._broker.connection.send(
             self._topic, payload, where=self._subject, headers=link.headers()
         )
+        offset = stored.offset
         if offset != before.offset + 1:
             chain = Chain(before, before.offset + 1)
             await self._spot.scan(

@@ -9,12 +9,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from lockstep.bus.errors import RecordTooLargeError
 from lockstep.bus.kafka.errors import translated
+from lockstep.bus.kafka.refusals import Refusals
 from lockstep.bus.limits import BusLimits
 from lockstep.events import LockstepError, UnavailableError
 
@@ -34,6 +35,13 @@ _QUEUE_MESSAGES: Final = 100_000
 _TIMES_LATE: Final = 3  # the time that a message has
 
 
+class Stored(NamedTuple):
+    """Where a message stands, and when its broker has stored it."""
+
+    offset: int
+    stamped_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Message:
     topic: str
@@ -42,7 +50,7 @@ class _Message:
     partition: int
     headers: Headers
     where: str
-    done: asyncio.Future[int]
+    done: asyncio.Future[Stored]
 
 
 class Sender:
@@ -62,6 +70,7 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         self._producer = self._made()
         self._broken: deque[Producer] = deque()
+        self._refusals = Refusals(self._loop.time)
         self._waiting: deque[_Message] | None = None
         self._closed = False
         self._patience_s = _TIMES_LATE * limits.publish_timeout_ms / 1000
@@ -77,22 +86,27 @@ class Sender:
         headers: Headers = (),
         key: bytes | None = None,
         partition: int = 0,
-    ) -> asyncio.Future[int]:
-        """The offset at which it is stored, on as many brokers as have to have it."""
+    ) -> asyncio.Future[Stored]:
+        """Done when it is stored, on as many brokers as have to have it."""
         if self._closed:
             raise UnavailableError("the bus was closed", where=where)
-        done: asyncio.Future[int] = self._loop.create_future()
+        done: asyncio.Future[Stored] = self._loop.create_future()
         # The client tells what becomes of a message within its time. If it ever does not, whoever
         # waits goes on all the same.
         late = self._loop.call_later(self._patience_s, _give_up, done, where)
         done.add_done_callback(lambda _: late.cancel())
         message = _Message(topic, value, key, partition, headers, where, done)
-        if self._waiting is None:
-            self._produce(message)
-        elif len(self._waiting) < _QUEUE_MESSAGES:
-            self._waiting.append(message)
-        else:
-            raise _too_much(where)
+        try:
+            if self._waiting is None:
+                self._produce(message)
+            elif len(self._waiting) < _QUEUE_MESSAGES:
+                self._waiting.append(message)
+            else:
+                raise _too_much(where)
+        except LockstepError as error:
+            done.cancel()  # nobody waits for it
+            self._refusals.note(error)
+            raise
         return done
 
     async def exchange(self) -> None:
@@ -125,9 +139,10 @@ class Sender:
         await asyncio.to_thread(self._hearing.join)
 
     def _produce(self, message: _Message) -> None:
-        def delivered(error: KafkaError | None, stored: Any) -> None:
-            offset = None if error is not None else stored.offset()
-            self._post(self._settle, message, error, offset)
+        def delivered(error: KafkaError | None, told: Any) -> None:
+            offset = None if error is not None else told.offset()
+            stored = None if offset is None else Stored(offset, told.timestamp()[1])
+            self._post(self._settle, message, error, stored)
 
         try:
             self._producer.produce(
@@ -153,15 +168,17 @@ class Sender:
                     self._producer = fresh
             raise translated(told, message.where) from error
 
-    def _settle(self, message: _Message, error: KafkaError | None, offset: int | None) -> None:
+    def _settle(self, message: _Message, error: KafkaError | None, stored: Stored | None) -> None:
         done, where = message.done, message.where
         if done.done():
             return
         if error is not None:
             taken_bytes = self._taken_bytes.get(message.topic)
-            done.set_exception(refusal_of(error, len(message.value), taken_bytes, where))
-        elif offset is not None and offset >= 0:
-            done.set_result(offset)
+            refusal = refusal_of(error, len(message.value), taken_bytes, where)
+            self._refusals.note(refusal)
+            done.set_exception(refusal)
+        elif stored is not None and stored.offset >= 0:
+            done.set_result(stored)
         else:  # it was stored by an attempt whose answer was lost
             done.set_exception(UnavailableError("the bus does not tell where this is", where=where))
 
@@ -220,7 +237,7 @@ def refusal_of(
     )
 
 
-def _give_up(done: asyncio.Future[int], where: str) -> None:
+def _give_up(done: asyncio.Future[Stored], where: str) -> None:
     if not done.done():
         error = UnavailableError("the bus has not told what became of this", where=where)
         done.set_exception(error)

@@ -12,7 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # not in its 
     ResourceType,
 )
 
-from lockstep.bus.errors import BusRefusedError
+from lockstep.bus.errors import BusRefusedError, BusRightsError
 from lockstep.bus.kafka.connection import Connection
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.telemetry import get_logger
@@ -20,17 +20,24 @@ from lockstep.telemetry import get_logger
 _SIZE: Final = "max.message.bytes"
 _AGE: Final = "retention.ms"
 _IN_SYNC: Final = "min.insync.replicas"
-_FOLLOWING: Final = (_SIZE, _AGE, _IN_SYNC)
+_POLICY: Final = "cleanup.policy"
+_ROOM: Final = "retention.bytes"
+_STAMPS: Final = "message.timestamp.type"
+_FOLLOWING: Final = (_SIZE, _AGE, _IN_SYNC, _POLICY, _ROOM, _STAMPS)
+_FORGETTING: Final = (_POLICY, _ROOM)
+_NO_LIMIT: Final = "-1"
 
 
 class TopicSettings:
     """Each topic is looked at once by a process. Where that cannot be, or nothing may be changed,
-    it stays as it is, and a warning says so once."""
+    it stays as it is, and a warning says so once; or for each topic that may forget what is needed.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._seen: set[str] = set()
         self._told: set[type[LockstepError]] = set()
+        self._forgetting: set[str] = set()
 
     def made(self, topic: str, config: Mapping[str, str]) -> None:
         """The topic was made here just now."""
@@ -40,6 +47,7 @@ class TopicSettings:
     def forget(self, topic: str) -> None:
         """It is removed."""
         self._seen.discard(topic)
+        self._forgetting.discard(topic)
         self._connection.taken_bytes.pop(topic, None)
 
     async def bring_up_to_date(
@@ -48,6 +56,8 @@ class TopicSettings:
         """The topic is there, with so many replicas."""
         if topic in self._seen:
             return
+        found: Mapping[str, str] = {}
+        changes: Mapping[str, str] = {}
         try:
             found = await self._look(topic)
             changes = changes_of(found, config, replicas)
@@ -57,10 +67,12 @@ class TopicSettings:
                 await self._change(topic, changes)
             if _SIZE in changes:
                 self._connection.taken_bytes[topic] = int(changes[_SIZE])
-        except BusRefusedError as error:
+        except (BusRefusedError, BusRightsError) as error:
             self._tell(topic, error)
+            self._warn(topic, found, changes)
         except UnavailableError as error:  # the next one who opens it looks again
             self._tell(topic, error)
+            self._warn(topic, found, changes)
             return
         self._seen.add(topic)
 
@@ -96,13 +108,32 @@ class TopicSettings:
                 hint="let the bus's user describe and alter the configs of its topics",
             )
 
+    def _warn(self, topic: str, found: Mapping[str, str], changes: Mapping[str, str]) -> None:
+        wanted = {name: changes[name] for name in _FORGETTING if name in changes}
+        if wanted and topic not in self._forgetting:
+            self._forgetting.add(topic)
+            get_logger().warning(
+                "a topic forgets what is needed",
+                topic=topic,
+                has={name: found[name] for name in wanted},
+                hint="set of the topic " + ", ".join(f"{k}={v}" for k, v in wanted.items()),
+            )
+
 
 def changes_of(
     found: Mapping[str, str], config: Mapping[str, str], replicas: int
 ) -> dict[str, str]:
     """What to set. Messages of before were taken at their size, so that limit is only raised. Of
-    the topic's replicas a majority has to be in sync, or more; never more than there are."""
-    changes = {}
+    the topic's replicas a majority has to be in sync, or more; never more than there are. Nothing
+    is compacted, and ids age by the brokers' stamps. Where nothing may be forgotten to make room,
+    nothing is; how much a live topic holds is left."""
+    changes = {
+        name: config[name]
+        for name in (_POLICY, _STAMPS)
+        if name in found and found[name] != config[name]
+    }
+    if _ROOM in found and config[_ROOM] == _NO_LIMIT != found[_ROOM]:
+        changes[_ROOM] = _NO_LIMIT
     if _SIZE in found and int(config[_SIZE]) > int(found[_SIZE]):
         changes[_SIZE] = config[_SIZE]
     if _AGE in found and config[_AGE] != found[_AGE]:

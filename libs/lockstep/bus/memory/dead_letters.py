@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.bus.contract import LETTERS_BYTES, Appended, DeadLetter, StoredDeadLetter
-from lockstep.bus.letters import decode_letter, encode_letter
+from lockstep.bus.letters import decode_letter, encode_letter, for_all_apps
 from lockstep.bus.memory.carrier import StoredLog
 from lockstep.bus.memory.link import Link
 from lockstep.bus.subjects import dead_pattern, dead_subject, matches
@@ -26,7 +26,9 @@ class MemoryDeadLetters:
     async def append(self, letter: DeadLetter, *, dedup_id: str | None = None) -> Appended:
         self._link.send()
         subject = dead_subject(letter.app, letter.stream)
-        appended = self._log.append(subject, encode_letter(letter, MAX_LETTER_BYTES), dedup_id)
+        payload = encode_letter(letter, MAX_LETTER_BYTES)
+        with for_all_apps(subject):
+            appended = self._log.append(subject, payload, dedup_id)
         self._link.answer()
         return appended
 
