@@ -17,9 +17,15 @@ from lockstep.embedded import PostgresServer
 from lockstep.events import Life, UnavailableError
 from lockstep.store import Deployment, Revision, Stale, Written
 from lockstep.store.postgres import PostgresStore
-from lockstep.store.postgres.connection import StoreRefusedError, available, open_pool
+from lockstep.store.postgres.connection import (
+    MIGRATION_LOCK,
+    StoreRefusedError,
+    available,
+    open_pool,
+)
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually
 from tests.contract.pausing import paused
+from tests.contract.pooler import pooled
 
 pytestmark = pytest.mark.servers
 
@@ -168,6 +174,74 @@ async def test_racing_revisions_leave_no_older_epoch_behind_a_newer(
         await store.close()
 
 
+DEFAULTS = ("repeatable read", "serializable")
+
+
+async def _one_moment(server: PostgresServer, default: str) -> str:
+    """A database of its own whose transactions see one moment, unless they say otherwise."""
+    name = f"one_{os.urandom(4).hex()}"
+    operator = await asyncpg.connect(server.url)
+    await operator.execute(f"create database {name}")
+    await operator.execute(f"alter database {name} set default_transaction_isolation = '{default}'")
+    await operator.close()
+    return urlsplit(server.url)._replace(path=f"/{name}").geturl()
+
+
+async def _connect_to(url: str) -> PostgresStore:
+    return await PostgresStore.connect(url, max_connections=3, statement_timeout_ms=PATIENCE_MS)
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+async def test_an_older_epoch_that_waits_for_a_newer_one_sees_it(
+    server: PostgresServer, default: str
+) -> None:
+    """Also where the database shows a transaction one moment, which lies before the wait."""
+    url = await _one_moment(server, default)
+    new, old = await _connect_to(url), await _connect_to(url)
+    operator = await asyncpg.connect(url)
+    waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+
+    async def wait_in_line(number: int) -> None:
+        async def stands() -> bool:
+            return bool(await operator.fetchval(waiting) == number)
+
+        await eventually(stands)
+
+    async with operator.transaction(isolation="read_committed"):
+        lock = "select pg_advisory_xact_lock(hashtextextended('R/main/0', 0))"
+        await operator.execute(lock)
+        first = asyncio.create_task(new.revisions.save(_revision(1, epoch=5, app="R"), b"x"))
+        await wait_in_line(1)
+        second = asyncio.create_task(old.revisions.save(_revision(2, epoch=1, app="R"), b"x"))
+        await wait_in_line(2)
+    assert await first == Written()
+    assert await second == Stale(5)
+    assert [one.epoch for one in await old.revisions.list("R", "main", 0)] == [5]
+    await operator.close()
+    for store in (new, old):
+        await store.close()
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+async def test_racing_writers_are_one_whatever_the_database_s_default(
+    server: PostgresServer, default: str
+) -> None:
+    """None of them hears that the server cannot put them in line: they take turns."""
+    url = await _one_moment(server, default)
+    stores = [await _connect_to(url) for _ in range(3)]
+    deployment = Deployment("Race", "text", "v", Life(0, 1), 1, 0)
+    outcomes = await asyncio.gather(
+        *(store.deployments.put(deployment, epoch=1) for store in stores for _ in range(4))
+    )
+    assert sum(outcome == Written() for outcome in outcomes) == 1
+    levels = (store.deployments.put_level("Race", "debug", epoch=1) for store in stores)
+    assert set(await asyncio.gather(*levels)) == {Written()}
+    changes = (store.accounts.change([], [], expected=0) for store in stores)
+    assert sum(await asyncio.gather(*changes)) == 1
+    for store in stores:
+        await store.close()
+
+
 async def test_a_large_state_comes_back_whole(server: PostgresServer) -> None:
     """Larger than one part of it; saved again it is replaced; purged, all of it goes."""
     store = await _connect(server)
@@ -190,6 +264,96 @@ async def test_many_processes_may_migrate_at_once(server: PostgresServer) -> Non
     assert all(await asyncio.gather(*(store.healthy() for store in stores)))
     for store in stores:
         await store.close()
+
+
+@pytest.mark.parametrize("default", DEFAULTS)
+async def test_many_may_migrate_at_once_whatever_the_database_s_default(
+    server: PostgresServer, default: str
+) -> None:
+    """Who has waited for another one sees what that one has made."""
+    url = await _one_moment(server, default)
+    stores = await asyncio.gather(*(_connect_to(url) for _ in range(5)))
+    assert all(await asyncio.gather(*(store.healthy() for store in stores)))
+    for store in stores:
+        await store.close()
+
+
+async def test_a_pooler_may_give_each_transaction_another_connection(
+    server: PostgresServer,
+) -> None:
+    """As pgbouncer does, whose prepared statements are not there then, or others'."""
+    await (await _connect(server)).close()  # the tables are made
+    async with pooled(server) as url:
+        stores = [await _connect_to(url) for _ in range(2)]
+        for number in range(1, 11):
+            for store in stores:
+                await store.cursors.put("pooled", number)
+                await store.cursors.put_note("pooled", str(number))
+                revision = _revision(number, app="Pooled")
+                assert await store.revisions.save(revision, b"state") == Written()
+            for store in stores:
+                assert await store.cursors.get("pooled") == number
+                assert await store.cursors.note("pooled") == str(number)
+                assert await store.revisions.load(f"Pooled-{number}") == b"state"
+        for store in stores:
+            await store.close()
+
+
+async def test_without_a_pooler_statements_stay_prepared(server: PostgresServer) -> None:
+    """On the connection that was made first."""
+    pool = await open_pool(server.url, max_connections=1, statement_timeout_ms=PATIENCE_MS)
+    pid = await pool.fetchval("select pg_backend_pid()")
+    prepared = "select statement from pg_prepared_statements"
+    assert "select pg_backend_pid()" in [one for (one,) in await pool.fetch(prepared)]
+    assert await pool.fetchval("select pg_backend_pid()") == pid
+    await pool.close()
+
+
+async def test_somebody_else_s_lock_is_waited_for(server: PostgresServer) -> None:
+    """Where the server gives up waiting for one: nobody has to mend anything."""
+    await (await _connect(server)).close()  # the tables are made
+    operator = await asyncpg.connect(server.url)
+    await operator.execute("alter database postgres set lock_timeout = '50ms'")
+    store = await _connect(server)
+    async with operator.transaction():
+        await operator.execute("lock table lockstep.cursors in access exclusive mode")
+        with pytest.raises(UnavailableError, match=r"away.*lock timeout") as found:
+            await store.cursors.put("sink", 1)
+        assert found.value.retryable
+        await operator.execute("select pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+        with pytest.raises(UnavailableError, match=r"away.*lock timeout") as found:
+            await _connect(server)
+        assert found.value.retryable
+    await operator.execute("alter database postgres reset lock_timeout")
+    await store.cursors.put("sink", 1)
+    await operator.close()
+    await store.close()
+
+
+async def test_tables_that_are_there_want_no_right_to_make_them(server: PostgresServer) -> None:
+    """The first start does, and says so; the next ones have what they need. Whoever comes to a
+    server that takes no writes waits."""
+    name = f"rights_{os.urandom(4).hex()}"
+    operator = await asyncpg.connect(server.url)
+    await operator.execute(f"create role {name} login password 'pw'")
+    await operator.execute(f"create database {name}")
+    await operator.close()
+    place = urlsplit(server.url)._replace(path=f"/{name}")
+    theirs = place._replace(netloc=f"{name}:pw@{place.hostname}:{place.port}").geturl()
+    with pytest.raises(StoreRefusedError, match="CREATE on the database for the first start"):
+        await _connect_to(theirs)
+    await (await _connect_to(place.geturl())).close()
+    operator = await asyncpg.connect(place.geturl())
+    await operator.execute(f"grant usage on schema lockstep to {name}")
+    await operator.execute(f"grant all on all tables in schema lockstep to {name}")
+    store = await _connect_to(theirs)
+    await store.cursors.put("sink", 3)
+    assert await store.cursors.get("sink") == 3
+    await store.close()
+    await operator.execute(f"alter database {name} set default_transaction_read_only = on")
+    with pytest.raises(UnavailableError, match=r"away.*read-only"):
+        await _connect_to(theirs)
+    await operator.close()
 
 
 async def test_a_wrong_password_is_not_a_server_that_is_away(server: PostgresServer) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.embedded import EmbeddedServers
-from lockstep.events import Fault, Life, LockstepError
+from lockstep.events import Fault, Generation, Life, LockstepError
 from lockstep.store import (
     Deployment,
     Exclusion,
@@ -26,6 +26,7 @@ from lockstep.store import (
 )
 from lockstep.store.filesystem import FileStore
 from lockstep.store.memory import MemoryStore
+from lockstep.store.naming import revision_id
 from lockstep.store.postgres import PostgresStore, read_rows
 from tests.contract.patience import PATIENCE_MS
 
@@ -80,10 +81,16 @@ def emptied(one: Deployment) -> Deployment:
     return replace(one, text="", settings={}, origin=Origin())
 
 
+def named(app: str, position: int) -> str:
+    """The id of a revision: it begins with its app."""
+    return revision_id(app, Generation(Life(1_000, 1), 0), position, "u")
+
+
 def revision(app: str, position: int, *, verified: bool = True, epoch: int = 1) -> Revision:
     """A revision at a position."""
-    identity = f"{app}-{position}"
-    return Revision(identity, app, "main", 0, "v1", position, position * 10, 3, verified, epoch)
+    return Revision(
+        named(app, position), app, "main", 0, "v1", position, position * 10, 3, verified, epoch
+    )
 
 
 async def _beside(store: Store, address: str | Path | None) -> Store:
@@ -389,31 +396,31 @@ async def test_purging_keeps_verified_ones_and_what_may_become_one(store: Store,
     assert await store.revisions.purge(app, "main", 0, keep=2) == 2
     assert [r.position for r in await store.revisions.list(app, "main", 0)] == [5, 4, 2]
     with pytest.raises(LookupError):
-        await store.revisions.load(f"{app}-1")
+        await store.revisions.load(named(app, 1))
 
 
 async def test_a_revision_counts_once_it_is_verified(store: Store, app: str) -> None:
     """mark_verified changes that and nothing else."""
     await store.revisions.save(revision(app, 7, verified=False), b"abc")
-    await store.revisions.mark_verified(f"{app}-7")
+    await store.revisions.mark_verified(named(app, 7))
     assert await store.revisions.list(app, "main", 0) == [revision(app, 7)]
-    assert await store.revisions.load(f"{app}-7") == b"abc"
+    assert await store.revisions.load(named(app, 7)) == b"abc"
 
 
 async def test_revisions_are_deleted_by_name(store: Store, app: str) -> None:
     """With their states; what is not there is not counted."""
     for position in (1, 2, 3):
         await store.revisions.save(revision(app, position), b"abc")
-    assert await store.revisions.delete([f"{app}-1", f"{app}-3", f"{app}-9"]) == 2
+    assert await store.revisions.delete([named(app, n) for n in (1, 3, 9)]) == 2
     assert [r.position for r in await store.revisions.list(app, "main", 0)] == [2]
     with pytest.raises(LookupError):
-        await store.revisions.load(f"{app}-3")
+        await store.revisions.load(named(app, 3))
     assert await store.revisions.delete([]) == 0
 
 
 async def test_revisions_are_found_by_the_log_they_belong_to(store: Store, app: str) -> None:
     """An app's groups are listed without another app's; an epoch in one does not refuse another."""
-    later = replace(revision(app, 1), id=f"{app}-later", group="main@17")
+    later = replace(revision(app, 1), id=f"{named(app, 1)}-later", group="main@17")
     assert await store.revisions.save(revision(app, 1, epoch=9), b"abc") == Written()
     assert await store.revisions.save(later, b"abc") == Written()
     await store.revisions.save(revision(f"{app}-other", 1), b"abc")
@@ -473,7 +480,7 @@ async def test_a_damaged_file_is_noticed(tmp_path: Path) -> None:
     (state,) = (tmp_path / "revisions").glob("*.state")
     state.write_bytes(state.read_bytes()[:-1] + b"X")
     with pytest.raises(Exception, match="checksum"):
-        await store.revisions.load("a-1")
+        await store.revisions.load(named("a", 1))
 
 
 @pytest.mark.servers

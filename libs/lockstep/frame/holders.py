@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from lockstep.clock import Clock, wait_set
 from lockstep.events import UnavailableError
@@ -19,6 +19,9 @@ from lockstep.settings import LeaderSettings
 from lockstep.telemetry import Logger, Metrics
 
 OnDeath = Callable[[Held], None]
+REFUSED_PAUSE_MS: Final = 5_000
+"""Behind a connection that the lease server refuses: its operator has to mend that first."""
+TELL_EVERY_MS: Final = 60_000
 
 
 class HolderWatch:
@@ -44,6 +47,7 @@ class HolderWatch:
         self._connection = 0
         self._overlooked = asyncio.Event()
         self._unseen_ms: int | None = None
+        self._told_ms: int | None = None
 
     def mind(self, resource: str, held: Held, on_death: OnDeath) -> None:
         """Calls `on_death` once, should the holder's process die. One holder for each resource."""
@@ -73,12 +77,24 @@ class HolderWatch:
             except UnavailableError as error:
                 lasted_ms = self._clock.monotonic_ms() - began_ms
                 if lasted_ms < self._settings.lease_ttl_ms:
-                    await self._clock.sleep_ms(self._settings.retry_ms)
+                    self._tell_unnoticed(error)
+                    retry_ms = self._settings.retry_ms
+                    await self._clock.sleep_ms(retry_ms if error.retryable else REFUSED_PAUSE_MS)
                     continue
                 self._log.warning(
                     "the connection to the lease server closed: others may take its leases",
                     error=str(error), lasted_ms=lasted_ms,
                 )  # fmt: skip
+
+    def _tell_unnoticed(self, error: UnavailableError) -> None:
+        """The first time, and every so often while it goes on."""
+        now_ms = self._clock.monotonic_ms()
+        if self._told_ms is None or now_ms - self._told_ms >= TELL_EVERY_MS:
+            self._told_ms = now_ms
+            self._log.warning(
+                "deaths are not noticed: the lease server takes no connection to watch",
+                error=str(error),
+            )
 
     async def _until_overlooked(self) -> NoReturn:
         """Raises when the lease server has said for long that it does not know of the

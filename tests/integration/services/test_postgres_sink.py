@@ -25,6 +25,7 @@ from lockstep_services.publisher.contract import Batch, RowsRefusedError, SinkBi
 from lockstep_services.publisher.rdbms.postgres import PostgresTable
 from lockstep_services.publisher.rdbms.statements import PostgresStatements
 from lockstep_services.publisher.rdbms.table_sink import TableSink
+from tests.contract.pooler import pooled
 from tests.integration.services.cluster import CLOCK, RANDOM, until
 
 SCHEMA = StreamSchema(
@@ -150,16 +151,33 @@ async def test_a_row_that_does_not_fit_is_refused_alone(
     await connections.close()
 
 
+async def test_a_pooler_of_transactions_refuses_no_row(
+    server: PostgresServer, admin: asyncpg.Connection
+) -> None:
+    """Each transaction may have another connection, on which nothing is prepared."""
+    async with pooled(server) as url:
+        connections = Connections(url, max_connections=2, statement_timeout_ms=10_000)
+        other = Connections(url, max_connections=1, statement_timeout_ms=10_000)
+        sink, pool = sink_of(connections), await other.pool()
+        await sink.open()
+        for number in range(1, 7):
+            await pool.execute("SELECT 1")  # so the turns change
+            await sink.deliver(Batch(number, rows_of(number)))
+            assert await kept(admin) == [(1, number), (2, number), (3, number)]
+        for each in (connections, other):
+            await each.close()
+
+
 BOOM = """CREATE OR REPLACE FUNCTION boom() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION 'boom' USING errcode = '{}'; END $$;
 CREATE OR REPLACE TRIGGER boom BEFORE INSERT ON known FOR EACH ROW EXECUTE FUNCTION boom()"""
 
 
-@pytest.mark.parametrize("code", ["58030", "XX001", "XX002"])
+@pytest.mark.parametrize("code", ["58030", "XX001", "XX002", "26000", "42P05"])
 async def test_what_the_servers_operator_has_to_mend_refuses_no_row(
     server: PostgresServer, admin: asyncpg.Connection, code: str
 ) -> None:
-    """An I/O error, a broken index: rows wait."""
+    """An I/O error, a broken index, a pooler in between that loses statements: rows wait."""
     connections = connections_of(server)
     sink = sink_of(connections)
     await sink.open()

@@ -6,8 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
+import pytest
+from structlog.testing import capture_logs
+
 from lockstep.clock import SeededRandomness, VirtualClock
+from lockstep.events import UnavailableError
 from lockstep.frame import HolderWatch, Tasks
+from lockstep.frame.holders import REFUSED_PAUSE_MS, TELL_EVERY_MS
 from lockstep.leader import Held
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.settings import load_settings
@@ -102,3 +107,35 @@ async def test_who_hangs_up_is_dead() -> None:
         both.table.hang_up(both.holder.process)
         await clock.advance_ms(SETTINGS.grace_ms + 3 * SETTINGS.watch_ms)
         assert [one.holder for one in both.died] == ["holder"]
+
+
+class RefusedLeases(FarLeases):
+    """The lease server takes no connection to be seen by."""
+
+    refusal = UnavailableError("away")
+
+    async def appear(self) -> None:
+        """Refused."""
+        self.appearances += 1
+        raise self.refusal
+
+
+@pytest.mark.parametrize("is_passing", [True, False])
+async def test_who_is_not_let_in_says_so_once_a_minute(is_passing: bool) -> None:
+    """And knocks seldom where somebody has to mend that; a server that is away may soon be back."""
+    clock = VirtualClock()
+    leases = RefusedLeases(LeaseTable(clock), clock, SeededRandomness(1))
+    leases.refusal.retryable = is_passing
+    watch = HolderWatch(leases, clock, SETTINGS, Metrics(), get_logger())
+    tasks = Tasks(clock, get_logger())
+    with capture_logs() as logs:
+        tasks.supervise("watch", watch.run)
+        for _ in range(TELL_EVERY_MS // REFUSED_PAUSE_MS + 1):
+            await clock.advance_ms(REFUSED_PAUSE_MS)
+        await tasks.stop_all()
+    told = [line["event"] for line in logs if line["log_level"] == "warning"]
+    assert len(told) == 2
+    assert all(line.startswith("deaths are not noticed") for line in told)
+    pause_ms = SETTINGS.retry_ms if is_passing else REFUSED_PAUSE_MS
+    assert leases.appearances <= (TELL_EVERY_MS + REFUSED_PAUSE_MS) // pause_ms + 1
+    assert leases.appearances > TELL_EVERY_MS // pause_ms // 2

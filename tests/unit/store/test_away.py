@@ -22,14 +22,18 @@ from tests.tls.certificates import Authority
         (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed"), "connection refused"),
         (asyncpg.TooManyConnectionsError("sorry, too many clients already"), "sorry, too many"),
         (asyncpg.InterfaceError(""), "InterfaceError"),
+        (asyncpg.LockNotAvailableError("canceling due to lock timeout"), "lock timeout"),
+        (asyncpg.InvalidSQLStatementNameError('"s_1" does not exist\nHINT'), "exist: a pooler"),
+        (asyncpg.DuplicatePreparedStatementError('"s_1" already exists'), "exists: a pooler"),
     ],
 )
 async def test_what_people_read(error: Exception, said: str) -> None:
     """In the words of whoever knows."""
     assert said in why_away(error)
-    with pytest.raises(UnavailableError, match=said):
+    with pytest.raises(UnavailableError, match=said) as found:
         async with available():
             raise error
+    assert found.value.retryable
 
 
 def error_of(certificate: Path, key: Path) -> ssl.SSLError:

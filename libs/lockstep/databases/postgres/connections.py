@@ -7,7 +7,7 @@ from typing import Any, Final
 import asyncpg
 
 from lockstep.events import UnavailableError
-from lockstep.store.postgres import session_settings, why_away
+from lockstep.store.postgres import Connecting, session_settings, why_away
 
 CONNECT_TIMEOUT_S: Final = 5.0
 
@@ -19,6 +19,7 @@ class Connections:
         self._dsn = dsn
         self._max_connections = max_connections
         self._statement_timeout_ms = statement_timeout_ms
+        self._connecting = Connecting()
         self._pool: Any = None
 
     async def pool(self) -> Any:
@@ -32,6 +33,7 @@ class Connections:
                     timeout=CONNECT_TIMEOUT_S,
                     command_timeout=self._statement_timeout_ms / 1000,
                     server_settings=session_settings(self._statement_timeout_ms),
+                    connect=self._connecting,
                 )
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
                 raise UnavailableError(f"the database is away: {why_away(error)}") from error

@@ -13,7 +13,7 @@ from lockstep.events import UnavailableError
 from lockstep.store.postgres import why_away
 from lockstep.store.postgres.connection import AWAY as STORE_AWAY
 
-PASSING: Final = (*STORE_AWAY, asyncpg.LockNotAvailableError)
+PASSING: Final = STORE_AWAY
 """The server is away, too slow, not yet promoted, or lacks something for now: the same statement
 may go well later."""
 

@@ -42,7 +42,7 @@ from lockstep.databases.postgres.slots import (
 )
 from lockstep.databases.postgres.transactions import Change, Decoder, Snapshot, Transaction
 from lockstep.databases.postgres.values import check_fit, quoted, selected
-from lockstep.store.postgres import session_settings
+from lockstep.store.postgres import Connecting, session_settings
 
 ROWS_AT_ONCE: Final = 8_192
 MOVE_EVERY_MS: Final = 1_000
@@ -59,12 +59,13 @@ FROM pg_attribute a WHERE a.attrelid = $1::text::regclass AND a.attnum > 0 AND N
 
 async def connected(datasource: Datasource, least_ms: int = 0) -> asyncpg.Connection:
     """A connection that gives up in time; a statement has `least_ms` at least."""
-    return await asyncpg.connect(
+    connection: asyncpg.Connection = await Connecting()(
         datasource.dsn,
         timeout=CONNECT_TIMEOUT_S,
         command_timeout=max(datasource.statement_timeout_ms, least_ms) / 1000,
         server_settings=session_settings(datasource.statement_timeout_ms),
     )
+    return connection
 
 
 async def server_of(datasource: Datasource) -> str:
@@ -220,7 +221,8 @@ class PostgresFollowing:
     async def _rows(self, connection: asyncpg.Connection) -> AsyncIterator[Sequence[Any]]:
         """All of the table, many at once; nothing once where there is none."""
         query = f"SELECT {self._selected} FROM {quoted(self._shape.table)}"  # noqa: S608
-        cursor = await connection.cursor(query)
+        # Prepared first: then it has no name where a pooler is in between.
+        cursor = await (await connection.prepare(query)).cursor()
         rows = await cursor.fetch(ROWS_AT_ONCE)
         yield rows
         while len(rows) == ROWS_AT_ONCE:

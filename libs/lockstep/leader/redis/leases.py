@@ -23,7 +23,12 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.asyncio.connection import SSLConnection
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    NoPermissionError,
+    RedisError,
+    ResponseError,
+)
 
 from lockstep.clock import Clock, Randomness
 from lockstep.events import LockstepError, UnavailableError
@@ -34,6 +39,10 @@ from lockstep.tls import TlsFiles, calling
 
 _PREFIX: Final = "lockstep:lease:"
 _CHANNEL: Final = "lockstep:process:"
+_RIGHTS: Final = (
+    f"the user of leader.url needs ~{_PREFIX}* &{_CHANNEL}* +eval +get +set +del +subscribe"
+    " +pubsub|numsub +ping"
+)
 _ATTEMPTS: Final = 2
 _TOGETHER_MAX: Final = 512
 """Leases in one request: a millisecond of Redis."""
@@ -267,6 +276,8 @@ class RedisLeases:
             yield
         except AuthenticationError as error:
             raise LeasesRefusedError(f"Redis: {error}", where=self._shown) from error
+        except NoPermissionError as error:
+            raise LeasesRefusedError(f"Redis: {error}", where=self._shown, hint=_RIGHTS) from error
         except (RedisError, OSError, TimeoutError) as error:
             text = str(error) or type(error).__name__
             raise UnavailableError(f"Redis cannot serve us: {text}", where=self._shown) from error

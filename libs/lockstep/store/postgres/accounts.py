@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from lockstep.rights.accounts import Account
-from lockstep.store.postgres.connection import available
+from lockstep.store.postgres.connection import available, transaction
 
 READ: Final = """
 select r.revision, a.kind, a.name, a.text
@@ -42,7 +42,7 @@ class PostgresAccounts:
         self, put: Sequence[Account], remove: Sequence[tuple[str, str]], *, expected: int
     ) -> bool:
         """The row of the revision makes writers take turns."""
-        async with available(), self._pool.acquire() as connection, connection.transaction():
+        async with transaction(self._pool) as connection:
             if (await connection.execute(PASS, expected)).split()[-1] != "1":
                 return False
             await connection.executemany(REMOVE, list(remove))

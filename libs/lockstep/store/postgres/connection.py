@@ -14,13 +14,17 @@ import asyncpg
 from asyncpg.exceptions._base import DataError as ClientDataError
 
 from lockstep.events import Fault, LockstepError, UnavailableError
-from lockstep.store.postgres.away import why_away
+from lockstep.store.postgres.away import STATEMENT_LOST, why_away
+from lockstep.store.postgres.poolers import Connecting
 from lockstep.store.postgres.sessions import session_settings
 from lockstep.tls import TlsError, TlsFiles, calling
 
 CONNECT_TIMEOUT_S: Final = 5.0
 MIGRATION_LOCK: Final = 4_951_207_331
 """Key of the advisory lock under which processes bring the tables up to date, one at a time."""
+READ_COMMITTED: Final = "read_committed"
+"""Each statement sees what is committed by then. Ours wait for a lock, and look then: with a
+database's default that shows all of them one moment they would see what was before the lock."""
 
 AWAY: Final = (
     OSError,
@@ -33,8 +37,10 @@ AWAY: Final = (
     asyncpg.exceptions.IdleInTransactionSessionTimeoutError,  # we were too slow: from the start
     asyncpg.exceptions.TransactionRollbackError,  # deadlock, serialization: again from the start
     asyncpg.exceptions.ReadOnlySQLTransactionError,  # a replica that is not yet promoted
+    asyncpg.LockNotAvailableError,  # somebody else has it for longer than `lock_timeout`
+    *STATEMENT_LOST,
 )
-
+"""Asked for before REFUSING, which has a parent of one of these."""
 
 UNSTORABLE: Final = (
     asyncpg.CharacterNotInRepertoireError,
@@ -50,7 +56,8 @@ _LOGIN: Final = (
     " and at pg_hba.conf"
 )
 _TABLES: Final = (
-    "the user of store.postgres_dsn needs its database there, and all tables of its schema lockstep"
+    "the user of store.postgres_dsn needs its database there, CREATE on the database for the first"
+    " start, and all tables of its schema lockstep"
 )
 _INSIDE: Final = "PostgreSQL's own log says more"
 REFUSING: Final[Mapping[type[Exception], str]] = {
@@ -85,9 +92,6 @@ async def available() -> AsyncIterator[None]:
     "cannot be kept" into UnstorableError; other errors are ours and pass."""
     try:
         yield
-    except tuple(REFUSING) as error:
-        hint = next(hint for kind, hint in REFUSING.items() if isinstance(error, kind))
-        raise StoreRefusedError(f"PostgreSQL refuses us: {error}", hint=hint) from error
     except UNSTORABLE as error:
         raise UnstorableError(
             "a text or number that PostgreSQL cannot keep",
@@ -95,6 +99,20 @@ async def available() -> AsyncIterator[None]:
         ) from error
     except AWAY as error:
         raise UnavailableError(f"PostgreSQL is away: {why_away(error)}") from error
+    except tuple(REFUSING) as error:
+        hint = next(hint for kind, hint in REFUSING.items() if isinstance(error, kind))
+        raise StoreRefusedError(f"PostgreSQL refuses us: {error}", hint=hint) from error
+
+
+@contextlib.asynccontextmanager
+async def transaction(pool: Any) -> AsyncIterator[Any]:
+    """A connection in a transaction, READ_COMMITTED. Errors: see `available`."""
+    async with (
+        available(),
+        pool.acquire() as connection,
+        connection.transaction(isolation=READ_COMMITTED),
+    ):
+        yield connection
 
 
 async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Any:
@@ -107,7 +125,7 @@ async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int
             timeout=min(CONNECT_TIMEOUT_S, statement_timeout_ms / 1000),
             command_timeout=statement_timeout_ms / 1000,
             server_settings=session_settings(statement_timeout_ms),
-            connect=_connect,
+            connect=Connecting(_connect),
             init=_prepare,
             reset=_as_it_is,
         )
@@ -152,13 +170,14 @@ async def _as_it_is(_: Any) -> None:
 
 
 async def _migrate(connection: Any) -> None:
-    async with connection.transaction():
+    async with connection.transaction(isolation=READ_COMMITTED):
         await connection.execute("select pg_advisory_xact_lock($1)", MIGRATION_LOCK)
-        await connection.execute("create schema if not exists lockstep")
-        await connection.execute(
-            "create table if not exists lockstep.migrations (name text primary key)"
-        )
-        rows = await connection.fetch("select name from lockstep.migrations")
+        # Looked for first: `if not exists` wants the right to make it where it is there, too.
+        if await connection.fetchval("select to_regclass('lockstep.migrations')") is None:
+            await connection.execute("create schema if not exists lockstep")
+            await connection.execute("create table lockstep.migrations (name text primary key)")
+        # For update: a server that takes no writes is told from one that is ready for us.
+        rows = await connection.fetch("select name from lockstep.migrations for update")
         done = {row["name"] for row in rows}
         folder = resources.files("lockstep.store.postgres").joinpath("migrations")
         for file in sorted(folder.iterdir(), key=lambda f: f.name):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lockstep.store.contract import Stale, Written
 from lockstep.store.figures import Failover, FigureRow, Grain, layout_ending
-from lockstep.store.postgres.connection import available
+from lockstep.store.postgres.connection import available, transaction
 from lockstep.store.postgres.epochs import pass_epoch
 
 TABLES: Final = {Grain.FINE: "lockstep.figures_fine", Grain.COARSE: "lockstep.figures_coarse"}
@@ -65,7 +65,7 @@ class PostgresFigures:
         columns = (
             [row.app for row in rows], [row.at_ms for row in rows], [row.span for row in rows],
         )  # fmt: skip
-        async with available(), self._pool.acquire() as connection, connection.transaction():
+        async with transaction(self._pool) as connection:
             stale = await pass_epoch(connection, epoch)
             if stale is None:
                 await connection.execute(_of(grain, ADD), *columns)
@@ -106,7 +106,7 @@ class PostgresFailovers:
             )
             for one in found
         ]  # fmt: skip
-        async with available(), self._pool.acquire() as connection, connection.transaction():
+        async with transaction(self._pool) as connection:
             stale = await pass_epoch(connection, epoch)
             if stale is None:
                 await connection.executemany(NOTE, rows)

@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 
 from lockstep.store.postgres.connection import CONNECT_TIMEOUT_S, available
+from lockstep.store.postgres.poolers import Connecting
 
 
 async def read_rows(dsn: str, table: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -18,7 +19,7 @@ async def read_rows(dsn: str, table: str, columns: Sequence[str]) -> list[tuple[
     listed = ", ".join(_quoted(column) for column in columns)
     statement = f"select {listed} from {_quoted(table)} order by {listed}"  # noqa: S608
     async with available():
-        connection = await asyncpg.connect(dsn, timeout=CONNECT_TIMEOUT_S)
+        connection = await Connecting()(dsn, timeout=CONNECT_TIMEOUT_S)
         try:
             return [tuple(row) for row in await connection.fetch(statement)]
         except asyncpg.UndefinedTableError:

@@ -19,7 +19,12 @@ from lockstep.store.postgres import versions
 from lockstep.store.postgres.accounts import PostgresAccounts
 from lockstep.store.postgres.audit import PostgresAudit
 from lockstep.store.postgres.batch import PostgresBatch
-from lockstep.store.postgres.connection import available, open_pool
+from lockstep.store.postgres.connection import (
+    READ_COMMITTED,
+    available,
+    open_pool,
+    transaction,
+)
 from lockstep.store.postgres.epochs import DEPLOYMENTS_EPOCH, PRESENT_EPOCH, pass_epoch
 from lockstep.store.postgres.figures import PostgresFailovers, PostgresFigures
 from lockstep.store.postgres.unchanged import Unchanged
@@ -139,8 +144,8 @@ class PostgresDeployments:
     ) -> Written | Stale:
         values = astuple(StoredDeployment.of(deployment))
         async with available(), self._pool.acquire() as connection:
-            transaction = connection.transaction()
-            await transaction.start()
+            writing = connection.transaction(isolation=READ_COMMITTED)
+            await writing.start()
             stale = await pass_epoch(connection, epoch)
             done = False
             if stale is None and not await _has_unseen(connection, deployment.app, beside):
@@ -150,13 +155,13 @@ class PostgresDeployments:
                 )
                 done = await connection.fetchval(*change) is not None
             if not done:
-                await transaction.rollback()
+                await writing.rollback()
                 return stale or Stale(
                     await connection.fetchval(PRESENT_EPOCH, DEPLOYMENTS_EPOCH) or 0
                 )
             if deploying is not None:
                 await versions.note(connection, deployment, deploying)
-            await transaction.commit()
+            await writing.commit()
             return Written()
 
     async def get(self, app: str) -> Deployment | None:
@@ -241,7 +246,7 @@ class PostgresDeployments:
 
     async def _write(self, epoch: int, *statements: tuple[Any, ...]) -> Written | Stale:
         """Each a statement and its values: all of them, if no newer epoch has written."""
-        async with available(), self._pool.acquire() as connection, connection.transaction():
+        async with transaction(self._pool) as connection:
             stale = await pass_epoch(connection, epoch)
             if stale is not None:
                 return stale
@@ -265,7 +270,7 @@ class PostgresRevisions:
         """Stores state and metadata together, unless a newer epoch has written for this log."""
         log = (revision.app, revision.group, revision.partition)
         checksum = await asyncio.to_thread(_checksum, state)
-        async with available(), self._pool.acquire() as connection, connection.transaction():
+        async with transaction(self._pool) as connection:
             await connection.execute(
                 "select pg_advisory_xact_lock(hashtextextended($1, 0))", "/".join(map(str, log))
             )
