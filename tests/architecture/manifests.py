@@ -36,7 +36,8 @@ def resources(folder: Path) -> Iterator[Document]:
 
 
 def merged(one: Any, other: Any) -> Any:
-    """A strategic merge as far as it is used here: lists of named things by name, others added."""
+    """A strategic merge as far as it is used here: lists of named things by name, others replaced.
+    As kustomize has it, what the patch names stands before the rest."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         both = {key: merged(one[key], other[key]) for key in one if key in other}
         return {**one, **other, **both}
@@ -44,9 +45,8 @@ def merged(one: Any, other: Any) -> Any:
         if not all(isinstance(each, Mapping) and "name" in each for each in (*one, *other)):
             return other
         named = {each["name"]: each for each in one}
-        for each in other:
-            named[each["name"]] = merged(named.get(each["name"], {}), each)
-        return list(named.values())
+        first = [merged(named.pop(each["name"], {}), each) for each in other]
+        return [*first, *named.values()]
     return other
 
 
@@ -61,6 +61,42 @@ def workloads() -> list[Document]:
                 ours = one["metadata"]["name"] in OURS
                 spec = merged(one["spec"], pod["spec"]) if ours else one["spec"]
                 found.append({**one, "spec": spec})
+    return found
+
+
+def deployments(folders: Iterable[Path]) -> list[Document]:
+    """Of these folders, with the patches that are files, in their order. Those of single values
+    leave the environment alone."""
+    found: list[Document] = []
+    for folder in folders:
+        found += [one for one in resources(folder) if one["kind"] == "Deployment"]
+        for patch in documents(folder / "kustomization.yaml")[0].get("patches", ()):
+            if "path" in patch:
+                (change,) = documents(folder / patch["path"])
+                found = [_patched(one, change, patch["target"]) for one in found]
+    return found
+
+
+def _patched(one: Document, change: Document, target: Document) -> Document:
+    label, _, value = target.get("labelSelector", "=").partition("=")
+    is_meant = (
+        target["kind"] == one["kind"]
+        and target.get("name") in (None, one["metadata"]["name"])
+        and (not label or one["metadata"].get("labels", {}).get(label) == value)
+    )
+    return {**one, "spec": merged(one["spec"], change["spec"])} if is_meant else one
+
+
+def environment_of(container: Document) -> dict[str, str]:
+    """As a kubelet makes it: `$(NAME)` is a variable that stands before; else it stays as it is."""
+    found: dict[str, str] = {}
+    for one in container.get("env", ()):
+        if "value" in one:
+            found[one["name"]] = re.sub(
+                r"\$\((\w+)\)", lambda name: found.get(name[1], name[0]), one["value"]
+            )
+        else:
+            found[one["name"]] = "known-to-the-kubelet"
     return found
 
 

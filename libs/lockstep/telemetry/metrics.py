@@ -80,8 +80,13 @@ class Metrics:
         """Stops showing one series, for example of an undeployed app; unknown ones are ignored."""
         instrument = self._instruments.get(name)
         if instrument is not None and labels:
-            instrument.remove(*(str(labels[label]) for label in METRICS[name].labels))
+            values = tuple(str(labels[label]) for label in METRICS[name].labels)
+            instrument.remove(*values)
             self._series.clear()
+            if "app" in labels and (others := self._of_apps.get(app := str(labels["app"]))):
+                others.discard((name, values))
+                if not others:
+                    del self._of_apps[app]
 
     def clear(self, name: MetricName) -> None:
         """Stops showing all series of a metric."""

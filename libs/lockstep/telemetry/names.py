@@ -90,6 +90,7 @@ MetricName = Literal[
     # coordinator
     "lockstep_coordinator_leading",
     "lockstep_coordinator_apps",
+    "lockstep_coordinator_unit_led",
     "lockstep_coordinator_processors_alive",
     "lockstep_coordinator_placements_total",
     "lockstep_coordinator_hand_overs_total",
@@ -258,6 +259,11 @@ METRICS: dict[MetricName, Metric] = {
     "lockstep_presenter_listeners_dropped_total": _counter("Too slow to keep up.", "kind"),
     "lockstep_coordinator_leading": _gauge("1 while this coordinator leads."),
     "lockstep_coordinator_apps": _gauge("Apps desired.", "state"),
+    "lockstep_coordinator_unit_led": _gauge(
+        "1 while somebody leads a unit of a deployed app, as the leading coordinator hears; else"
+        " 0.",
+        *_PLACE,
+    ),
     "lockstep_coordinator_processors_alive": _gauge("Processors heard of in time."),
     "lockstep_coordinator_placements_total": _counter("Assignments made.", "reason"),
     "lockstep_coordinator_hand_overs_total": _counter("Leads handed over.", "reason"),

@@ -19,6 +19,7 @@ from lockstep_services.coordinator.calling_off import CallingOff
 from lockstep_services.coordinator.desired import DesiredState, Epoch
 from lockstep_services.coordinator.excluding import Blocked, undecided
 from lockstep_services.coordinator.handing import HandOvers
+from lockstep_services.coordinator.led_units import LedUnits
 from lockstep_services.coordinator.pasts import failed
 from lockstep_services.coordinator.placement import Decision, Placed, decide, unready
 from lockstep_services.coordinator.resting import Resting
@@ -37,6 +38,7 @@ class Watchman:
         survey: Survey,
         calling_off: CallingOff,
         hand_overs: HandOvers,
+        led_units: LedUnits,
         keeper: LeaseKeeper,
         epoch: Epoch,
         clock: Clock,
@@ -48,6 +50,7 @@ class Watchman:
         self._survey = survey
         self._calling_off = calling_off
         self._hand_overs = hand_overs
+        self._led_units = led_units
         self._keeper = keeper
         self._epoch = epoch
         self._clock = clock
@@ -87,6 +90,7 @@ class Watchman:
             # What it knew of the others is its successor's to say.
             self._metrics.clear("lockstep_coordinator_processors_alive")
             self._metrics.clear("lockstep_coordinator_apps")
+            self._led_units.clear()
 
     async def round(self, knows_silence: bool) -> None:
         """Decides and writes what has to change."""
@@ -103,6 +107,8 @@ class Watchman:
         self._metrics.set("lockstep_coordinator_apps", len(deployments), state="desired")
         believed = () if knows_silence else (node for nodes in placed for node in nodes)
         facts = await self._survey.facts(deployments, believed=believed)
+        if knows_silence:  # else whoever leads may not have been heard yet
+            await self._led_units.see(deployments, facts)
         decision = self._decided(facts, knows_silence)
         for change in decision.placed:
             if not self._keeper.held:

@@ -33,6 +33,7 @@ from lockstep_services.coordinator.going_back import GoingBack
 from lockstep_services.coordinator.granting import Granting
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
+from lockstep_services.coordinator.led_units import LedUnits
 from lockstep_services.coordinator.levels import Levels
 from lockstep_services.coordinator.logins import Logins
 from lockstep_services.coordinator.node_logs import NodeLogs
@@ -104,9 +105,10 @@ class Coordinator:
         hand_overs = HandOvers(
             partial(ask_leader, world.bus), context.metrics, log, max_moves=settings.max_moves
         )
+        levels = Levels(world.store, desired, epoch, log)
         self._watchman = Watchman(
-            desired, survey, calling_off, hand_overs, self._keeper, epoch, clock, settings,
-            context.metrics, log,
+            desired, survey, calling_off, hand_overs, LedUnits(levels, context.metrics),
+            self._keeper, epoch, clock, settings, context.metrics, log,
         )  # fmt: skip
         self._forwarder = Forwarder(self._keeper, self._watch, context.settings.client.tls)
         self._beating = Beating(context, leading=lambda: self._keeper.held)
@@ -131,7 +133,6 @@ class Coordinator:
         self._audit = _people(context)
         context.describe(DESCRIBED)
         # In front of those with a name in their place.
-        levels = Levels(world.store, desired, epoch, log)
         statistics = OlderStatistics(desired, survey, levels, self._watch, self._forwarder, clock)
         statistics.add_to(context.router)
         OlderCluster(desired, survey, self._watch, self._keeper, context.node).add_to(

@@ -32,6 +32,7 @@ from lockstep.databases import (
 from lockstep.databases.postgres.connections import Connections
 from lockstep.databases.redis.connections import RedisConnections
 from lockstep.databases.sqlite.files import SqliteFile
+from lockstep.events.packages import to_install
 from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.mapping.protobuf.methods import service_of
 from lockstep.schemas import SchemaUser
@@ -366,7 +367,7 @@ class SinkFactory:
             raise SinkSetupError(
                 f"'{name}' needs a package that is not installed: {error.name}",
                 where=binding.key,
-                hint=f"pip install 'lockstep[{declared.extra}]' beside every publisher",
+                hint=to_install(declared.extra, "beside every publisher"),
             ) from error
         return found
 

@@ -8,6 +8,7 @@ from pkgutil import resolve_name
 
 from lockstep.bus import Mail
 from lockstep.events import Fault, LockstepError, UnavailableError, describe
+from lockstep.events.packages import to_install
 from lockstep.siddhiql.catalogue import ExtensionKind
 from lockstep.siddhiql.catalogue.connectors import ConnectorExtension
 from lockstep.siddhiql.catalogue.installed import modules, unmade
@@ -32,7 +33,7 @@ def carrier_of(kind: str) -> SourceMaker | None:
         except ImportError as error:
             raise SourceSetupError(
                 f"sources of type '{kind}' need a package that is not installed: {error.name}",
-                hint=f"pip install 'lockstep[{declared.extra}]' beside every receiver",
+                hint=to_install(declared.extra, "beside every receiver"),
             ) from error
         return found
     makers = (getattr(module, "SOURCES", {}).get(declared.name) for module in modules())

@@ -189,6 +189,43 @@ async def test_services_that_have_started_stop_in_order_when_another_cannot(
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+@pytest.mark.usefixtures("without_servers")
+async def test_a_run_without_a_console_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In one line, with what brings it; else people look for its pages."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+    heard: list[str] = []
+    monkeypatch.setattr(
+        "lockstep.cli.output.console.print", lambda text, **_: told.put_nowait(text)
+    )
+
+    async def ends(*_: Any, on_ready: Callable[[Running], None], **__: Any) -> None:
+        on_ready(Running("http://127.0.0.1:9", {}))
+        heard.extend([await told.get(), await told.get()])
+
+    _served(monkeypatch, ends)
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(LockstepError, match="have ended"):
+            await _run(tmp_path)
+    assert heard[0].startswith("Lockstep is up: http://127.0.0.1:9")
+    assert heard[1] == (
+        "no console: its packages are not installed: pip install 'nicegui>=3.18' 'pygls>=2.1'"
+    )
+
+
+def test_a_consoles_port_is_refused_where_there_is_no_console(
+    lockstep: Lockstep, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nobody would listen there."""
+    monkeypatch.setattr("lockstep.cli.processes.find_spec", lambda _: None)
+    monkeypatch.setattr(run, "_run", lambda *_: pytest.fail("it came up"))
+    told = lockstep("--directory", tmp_path, "run", "--console-port", 0)
+    assert told.exit_code == 2
+    assert "--console-port: the packages of the console are not installed" in told.stderr
+    assert "pip install 'nicegui>=3.18' 'pygls>=2.1'" in told.stderr
+
+
 def test_apps_are_read_before_anything_starts(
     lockstep: Lockstep, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

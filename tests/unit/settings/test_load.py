@@ -191,6 +191,17 @@ def test_broken_file_is_a_mistake(tmp_path: Path) -> None:
     assert "is not TOML" in _mistakes({}, file=file)[str(file)]
 
 
+def test_an_address_with_a_variable_that_nobody_filled_in_is_refused() -> None:
+    """A pod would announce it, and nobody would find anything behind it."""
+    name = "LOCKSTEP_SERVER__ADVERTISED_URL"
+    with pytest.raises(SettingsError) as refused:
+        load_settings({name: "https://$(POD_IP):8080"})
+    (mistake,) = refused.value.mistakes
+    assert mistake.name == name
+    assert "https://$(POD_IP):8080 names a variable that was not filled in" in mistake.problem
+    assert load_settings({name: "https://10.0.0.7:8080"}).server.advertised_url
+
+
 def test_frozen() -> None:
     """Nobody changes settings under way."""
     with pytest.raises(ValidationError):

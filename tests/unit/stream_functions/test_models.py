@@ -64,7 +64,7 @@ def test_a_node_without_river_says_what_to_install(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SiddhiQLError) as refused:
         check(f"{STREAMS}from T#{TREE} select a insert into Y;")
     assert "river is not installed" in str(refused.value)
-    assert "pip install 'lockstep[streamingml]'" in str(refused.value.hint)
+    assert "pip install 'river>=0.26'" in str(refused.value.hint)
 
 
 @pytest.mark.processes

@@ -12,7 +12,7 @@ import typer
 from lockstep.cli.client import Client
 from lockstep.cli.commands.app_text import read_app
 from lockstep.cli.commands.options import Connection
-from lockstep.cli.output import console, reported
+from lockstep.cli.output import Exit, console, fail, reported
 from lockstep.cli.processes import (
     CONSOLE_PORT,
     ServiceProcess,
@@ -27,6 +27,7 @@ from lockstep.cli.suite import Suite, running_suite
 from lockstep.clock import Clock, SystemClock
 from lockstep.embedded import THIS_MACHINE, free_port
 from lockstep.events import LockstepError
+from lockstep.events.packages import to_install
 from lockstep.frame import tail_of
 from lockstep.settings import load_settings
 from lockstep.telemetry import LogTail, configure_logging, get_logger
@@ -46,10 +47,18 @@ def run(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="0: any free port.")] = DEFAULT_PORT,
     executor: Annotated[str | None, typer.Option(help="spark or reference")] = None,
     console_port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="Of the console; 0: any free port.")
-    ] = CONSOLE_PORT,
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            help=f"Of the console; {CONSOLE_PORT} unless given; 0: any free port.",
+        ),
+    ] = None,
 ) -> None:
     """Run the suite in one process, with servers of its own, and the console, until Ctrl-C."""
+    if console_port is not None and not has_console():
+        hint = f"leave it out, or {to_install('console')}"
+        fail("--console-port: the packages of the console are not installed", Exit.USAGE, hint=hint)
     connection: Connection = context.obj
     texts = [read_app(file) for file in apps or ()]
     overrides = {"LOCKSTEP_SERVER__PORT": str(port)}
@@ -65,7 +74,8 @@ def run(
             clock=SystemClock(),
             tail=tail,
         )
-        work = _run(connection.directory, texts, overrides, console_port, tail)
+        pages_port = CONSOLE_PORT if console_port is None else console_port
+        work = _run(connection.directory, texts, overrides, pages_port, tail)
         asyncio.run(until_signalled(work, lambda: console.print("stopping")))
 
 
@@ -90,6 +100,9 @@ async def _run(
                     await pages.ready(session)
             shown = suite.addresses.presenter if pages is None else pages.url
             console.print(f"Lockstep is up: {shown}  (Ctrl-C stops it)")
+            if pages is None:
+                without = f"no console: its packages are not installed: {to_install('console')}"
+                console.print(without, markup=False, soft_wrap=True)
             await suite.ended.wait()
         finally:
             if pages is not None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 from pyarrow import fs
 
 from lockstep.connectors.objects import content_type_of, gathering_of, name_of, parts_of
+from lockstep.events.packages import to_install
 from lockstep.sinks import Message, Sink
 
 CONNECT_S: Final = 5.0
@@ -26,7 +27,7 @@ def sink_of(options: Mapping[str, str]) -> Sink:
     except ImportError as error:
         raise ValueError(
             f"'flush.size' needs a package that is not installed: {error.name}:"
-            " pip install 'lockstep[aws]' beside every publisher"
+            f" {to_install('aws', 'beside every publisher')}"
         ) from error
     return found
 

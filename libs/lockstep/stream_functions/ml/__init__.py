@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from lockstep.events import Attribute, AttributeType
+from lockstep.events.packages import to_install
 from lockstep.siddhiql.catalogue import Argument, Extension, Overload, Parameter, SignatureError
 from lockstep.siddhiql.catalogue.signatures import (
     BOOL,
@@ -50,7 +51,7 @@ def _check(arguments: Sequence[Argument]) -> None:
     if find_spec("onnxruntime") is None or find_spec("onnx") is None:
         raise SignatureError(
             "the runtime of models is not installed here",
-            "pip install 'lockstep[ml]' wherever apps are checked and run",
+            to_install("ml", "wherever apps are checked and run"),
         )
 
 

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from lockstep.events import Attribute
+from lockstep.events.packages import to_install
 from lockstep.siddhiql.catalogue import (
     Argument,
     Extension,
@@ -67,7 +68,7 @@ def _needs_river(arguments: Sequence[Argument]) -> None:
     if find_spec("river") is None:
         raise SignatureError(
             "the library river is not installed here",
-            "pip install 'lockstep[streamingml]' wherever apps are checked and run",
+            to_install("streamingml", "wherever apps are checked and run"),
         )
 
 

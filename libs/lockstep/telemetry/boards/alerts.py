@@ -41,6 +41,14 @@ def _roles(**where: str) -> str:
     return gauge("lockstep_processor_role", *UNIT, how="count", app=_ALL, **where)
 
 
+def _nobody_leads() -> str:
+    """A unit whose replicas follow, or that no processor carries: then only the coordinator tells
+    of it."""
+    led = gauge("lockstep_coordinator_unit_led", *UNIT, app=_ALL)
+    followed = f"{_roles()} unless {_roles(role='active')} or {_roles()} * 0"
+    return f"{followed} or {led} == bool 0"
+
+
 ALERTS: Final = (
     Alert(
         "LockstepProcessDown",
@@ -62,7 +70,7 @@ ALERTS: Final = (
     ),
     Alert(
         "LockstepNobodyLeads",
-        f"{_roles()} unless {_roles(role='active')} or {_roles()} * 0",
+        _nobody_leads(),
         "> 0",
         1,
         "Nobody leads {{ $labels.app }} {{ $labels.group }} {{ $labels.partition }}: no results.",

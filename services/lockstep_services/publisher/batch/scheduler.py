@@ -3,6 +3,7 @@ there shall be, begins those that may begin, and ends those that nobody wants an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -23,6 +24,8 @@ HELD_WAIT_MS: Final = 3_000
 MAX_HEADERS: Final = 2_000
 RESOURCE: Final = "batch"
 """Of the lease."""
+FORGET_MS: Final = 60_000
+"""For so long series of a removed script are forgotten: a run of it that just ends counts, too."""
 
 
 class Scheduler:
@@ -52,11 +55,15 @@ class Scheduler:
         self._under_way: dict[str, int] = {}
         self._left: dict[str, int] = {}
         self._headers: dict[tuple[str, int, str], Header] = {}
+        self._counted: dict[str, int | None] = {}
+        """Scripts that have series here, and since when they are not there any more."""
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
             if not await self._keeper.wait_held(HELD_WAIT_MS):
+                if self._counted:
+                    await self._look_once()
                 continue
             try:
                 while self._keeper.held:
@@ -67,14 +74,19 @@ class Scheduler:
 
     async def _look_once(self) -> None:
         try:
-            await self.look()
+            if self._keeper.held:
+                await self.look()
+            else:  # what it counted while it held the lease
+                self._forget_removed(await self._scripts.scripts())
         except UnavailableError as error:
             self._log.warning("scripts are looked at later", error=str(error))
 
     async def look(self) -> None:
         """Once. UnavailableError."""
         now_ms = self._clock.now_ms()
-        for script in await self._scripts.scripts():
+        there = await self._scripts.scripts()
+        self._forget_removed(there)
+        for script in there:
             await self._plan(script, now_ms)
         found = [seen.run for seen in await self._runs.open()]
         for run in found:
@@ -115,7 +127,19 @@ class Scheduler:
             self._headers[key] = version.header
         return self._headers[key]
 
+    def _forget_removed(self, there: Iterable[Script]) -> None:
+        names, now_ms = {one.name for one in there}, self._clock.monotonic_ms()
+        for script, since_ms in list(self._counted.items()):
+            if script in names:
+                self._counted[script] = None
+                continue
+            self._metrics.forget_all("lockstep_batch_", script=script)
+            self._counted[script] = since_ms = now_ms if since_ms is None else since_ms
+            if now_ms - since_ms > FORGET_MS:
+                del self._counted[script]
+
     def _begin(self, run: Run) -> None:
+        self._counted[run.script] = None
         self._under_way[run.script] = run.due_ms
         self._tasks.supervise(
             _task_of(run.script), partial(self._attempts.make, run.script, run.due_ms)
@@ -141,6 +165,7 @@ class Scheduler:
     async def _cancel(self, run: Run) -> None:
         if self._under_way.get(run.script) == run.due_ms:
             await self._stop(run.script)
+        self._counted[run.script] = None
         await self._attempts.cancel(run.script, run.due_ms)
 
     async def _leave(self) -> None:

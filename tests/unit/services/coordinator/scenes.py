@@ -20,6 +20,8 @@ from lockstep_services.coordinator.desired import Deployed, DesiredState, Epoch
 from lockstep_services.coordinator.draining import Drains
 from lockstep_services.coordinator.handing import HandOvers
 from lockstep_services.coordinator.layouts import Layouts
+from lockstep_services.coordinator.led_units import LedUnits
+from lockstep_services.coordinator.levels import Levels
 from lockstep_services.coordinator.obstacles import Obstacles
 from lockstep_services.coordinator.pasts import Pasts
 from lockstep_services.coordinator.sinks import Sinks
@@ -68,10 +70,13 @@ class Scene:
             self.desired, self.pasts, self.store, self.epoch, clock, log, versions_keep=3
         )
         lease: Any = SimpleNamespace(held=True)
+        self.metrics = Metrics()
+        self.levels = Levels(self.store, self.desired, self.epoch, log)
+        self.led_units = LedUnits(self.levels, self.metrics)
         self.watchman = Watchman(
             self.desired, self.survey, self.calling_off,
-            HandOvers(_ask, Metrics(), log, max_moves=1), lease, self.epoch, clock, self.settings,
-            Metrics(), log,
+            HandOvers(_ask, Metrics(), log, max_moves=1), self.led_units, lease, self.epoch, clock,
+            self.settings, self.metrics, log,
         )  # fmt: skip
 
     def alive(self, service: str) -> list[Heartbeat]:

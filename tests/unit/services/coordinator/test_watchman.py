@@ -12,6 +12,7 @@ from lockstep.settings import load_settings
 from lockstep.store import Origin
 from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.coordinator.handing import HandOvers
+from lockstep_services.coordinator.led_units import LedUnits
 from lockstep_services.coordinator.surveying import Survey
 from lockstep_services.coordinator.troubles import Troubles
 from lockstep_services.coordinator.watchman import Watchman
@@ -60,6 +61,10 @@ class Desired:
     async def nudge(self) -> None:
         """Nobody listens."""
 
+    async def silent(self, deployments: Any) -> Any:
+        """None: all apps tell how they are."""
+        return []
+
 
 def watchman(desired: Desired, clock: VirtualClock, joined: Sequence[Heartbeat] = ()) -> Watchman:
     """With both nodes alive, and what `joined` says, and everything ready."""
@@ -85,8 +90,8 @@ def watchman(desired: Desired, clock: VirtualClock, joined: Sequence[Heartbeat] 
     any_lease: Any = SimpleNamespace(held=True)
     return Watchman(
         there, Survey(there, there, watch, settings, troubles, clock, there.hears), there,
-        HandOvers(ask, Metrics(), get_logger(), max_moves=1), any_lease, there, clock, settings,
-        Metrics(), get_logger(),
+        HandOvers(ask, Metrics(), get_logger(), max_moves=1), LedUnits(there, Metrics()),
+        any_lease, there, clock, settings, Metrics(), get_logger(),
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from lockstep.batch.running import Outcome, Workplace
 from lockstep.batch.task import Task
 from lockstep.clock import SystemClock, VirtualClock
 from lockstep.events import UnavailableError
+from lockstep.telemetry import MetricName
 from tests.unit.services.publisher.scripts import MINUTE, TEXT, TO_STREAM, Publisher, World
 
 
@@ -225,6 +226,52 @@ async def test_a_cancelled_run_keeps_nothing_and_a_stopped_publisher_gives_back(
     (run, _) = await world.runs.of("s")
     assert (run.state, run.attempts, run.holder) == (State.DUE, 0, "")
     assert world.kept() == []
+
+
+def _series(publisher: Publisher) -> list[str]:
+    """Those that bear a script's name."""
+    lines = publisher.metrics.render().decode().splitlines()
+    return [line for line in lines if 'script="s"' in line]
+
+
+async def test_series_of_a_removed_script_go(world: World) -> None:
+    """They would stay for as long as the process lives; one of the same name begins anew."""
+    await world.deploy()
+    one = Publisher(world, "one")
+    one.start()
+    await world.clock.advance_ms(2 * MINUTE + 5_000)
+    assert _series(one)
+    await world.book.remove("s")
+    await world.clock.advance_ms(10_000)
+    assert _series(one) == []
+    await world.deploy()
+    await world.clock.advance_ms(MINUTE)
+    runs: MetricName = "lockstep_batch_runs_total"
+    assert one.metrics.value(runs, script="s", outcome="succeeded") == 1
+    await world.clock.advance_ms(2 * MINUTE)
+    assert one.metrics.value(runs, script="s", outcome="succeeded") == 3
+    await one.die()
+
+
+async def test_series_of_a_removed_script_go_where_the_lease_is_held_no_more(world: World) -> None:
+    """Who ran it before has counted, too; series of a script that is there stay."""
+    await world.deploy()
+    one, two = Publisher(world, "one"), Publisher(world, "two")
+    one.start()
+    await world.clock.advance_ms(MINUTE + 5_000)
+    await one.keeper.release()
+    two.start()
+    await world.clock.advance_ms(MINUTE)
+    assert (one.keeper.held, two.keeper.held) == (False, True)
+    assert _series(one)
+    assert _series(two)
+    await world.book.remove("s")
+    await world.clock.advance_ms(10_000)
+    assert _series(one) == _series(two) == []
+    await world.clock.advance_ms(2 * MINUTE)
+    assert _series(one) == _series(two) == []
+    await one.die()
+    await two.die()
 
 
 async def test_a_run_whose_script_is_removed_is_ended(world: World) -> None:
