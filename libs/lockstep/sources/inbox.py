@@ -12,20 +12,29 @@ from lockstep.sources.contract import Received
 MAX_MESSAGES: Final = 1_024
 
 
+class InboxEndedError(ConnectionError):
+    """Nobody reads any more: what brings messages ends, so that its sender learns it."""
+
+
 class Inbox:
     """`put` waits while it is full; `take` waits for the first. `fail` makes the next `take` raise
-    when everything before has been taken."""
+    when everything before has been taken. `end` makes each `put` raise, also one that waits."""
 
     def __init__(self, max_messages: int = MAX_MESSAGES) -> None:
         self._max_messages = max_messages
         self._waiting: deque[Received] = deque()
         self._changed = asyncio.Condition()
         self._error: Exception | None = None
+        self._is_ended = False
 
     async def put(self, message: Received) -> None:
-        """In order of the calls."""
+        """In order of the calls. InboxEndedError, an OSError: it was not put."""
         async with self._changed:
-            await self._changed.wait_for(lambda: len(self._waiting) < self._max_messages)
+            await self._changed.wait_for(
+                lambda: self._is_ended or len(self._waiting) < self._max_messages
+            )
+            if self._is_ended:
+                raise InboxEndedError("nobody reads these messages any more")
             self._waiting.append(message)
             self._changed.notify_all()
 
@@ -33,6 +42,12 @@ class Inbox:
         """Whoever reads has to begin again."""
         async with self._changed:
             self._error = error
+            self._changed.notify_all()
+
+    async def end(self) -> None:
+        """Nothing more comes in; what is in it may still be taken. Idempotent."""
+        async with self._changed:
+            self._is_ended = True
             self._changed.notify_all()
 
     async def take(self, max_messages: int, wait_ms: int) -> Sequence[Received]:

@@ -142,6 +142,111 @@ async def test_a_server_that_says_nothing_is_away() -> None:
         await sink.close()
 
 
+class Balancer:
+    """Passes connections on. A frozen one stays open and passes nothing, as one whose server has
+    gone without a word; those that come later reach a server."""
+
+    def __init__(self, to: int) -> None:
+        self._to = to
+        self.port = free_port()
+        self.accepted = 0
+        self._writers: list[asyncio.StreamWriter] = []
+        self._piping: list[asyncio.Task[None]] = []
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Balancer:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        self.freeze()
+        for writer in self._writers:
+            writer.transport.abort()
+
+    def freeze(self) -> None:
+        for task in self._piping:
+            task.cancel()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        there, back = await asyncio.open_connection("127.0.0.1", self._to)
+        self._writers += [writer, back]
+        self._piping += [
+            asyncio.ensure_future(self._pipe(reader, back)),
+            asyncio.ensure_future(self._pipe(there, writer)),
+        ]
+
+    async def _pipe(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+        writer.close()
+
+
+async def test_a_connection_that_is_dead_at_its_other_end_is_left() -> None:
+    """A call without an answer ends it: the next attempt reaches the server by another one."""
+
+    async def serve(messages: list[bytes], context: Any) -> bytes:
+        return b""
+
+    async with grpc_server(serve) as port, Balancer(port) as balancer:
+        url = f"grpc://127.0.0.1:{balancer.port}/seq"
+        sink = GrpcSink({"publisher.url": url, "call.timeout": "500"})
+        await sink.send(message(1))
+        balancer.freeze()
+        with pytest.raises(UnavailableError, match="DEADLINE_EXCEEDED"):
+            await sink.send(message(2))
+        await sink.send(message(2))
+        assert balancer.accepted == 2
+        await sink.close()
+
+
+async def test_calls_under_way_end_where_they_began_when_another_one_has_no_answer() -> None:
+    """Of sixteen one may be slow: the answers of the others count."""
+    begun, may_go = asyncio.Semaphore(0), asyncio.Event()
+
+    async def serve(messages: list[bytes], context: Any) -> bytes:
+        begun.release()
+        if metadata_of(context)["idempotency-key"] == message(1).id:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "not me")
+        await may_go.wait()
+        return b""
+
+    async with grpc_server(serve) as port:
+        calls = GrpcCalls({"publisher.url": f"grpc://127.0.0.1:{port}/Own/call"})
+        under_way = [asyncio.ensure_future(calls.send(message(n))) for n in range(2, 6)]
+        for _ in under_way:
+            await begun.acquire()
+        with pytest.raises(UnavailableError, match="not me"):
+            await calls.send(message(1))
+        later = asyncio.ensure_future(calls.send(message(9)))
+        may_go.set()
+        assert {each.body for each in await asyncio.gather(*under_way, later)} == {b""}
+        await calls.close()
+
+
+async def test_a_connection_is_kept_alive_where_the_options_say_so() -> None:
+    """In seconds: pings find out that the other end is dead long before the call's own time."""
+
+    async def serve(messages: list[bytes], context: Any) -> bytes:
+        return b""
+
+    async with grpc_server(serve) as port, Balancer(port) as balancer:
+        url = f"grpc://127.0.0.1:{balancer.port}/seq"
+        sink = GrpcSink({
+            "publisher.url": url, "call.timeout": "60000", "keep.alive.time": "1",
+            "keep.alive.timeout": "1", "keep.alive.without.calls": "true",
+        })  # fmt: skip
+        await sink.send(message(1))
+        balancer.freeze()
+        async with asyncio.timeout(30):
+            with pytest.raises(UnavailableError, match="UNAVAILABLE"):
+                await sink.send(message(2))
+        await sink.send(message(2))
+        await sink.close()
+
+
 async def test_headers_and_metadata_hold_values_of_the_event() -> None:
     """One attribute may hold all of them, as the older products' samples have it; what gRPC cannot
     carry refuses the message."""

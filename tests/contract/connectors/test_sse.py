@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -36,6 +38,11 @@ async def server(tmp_path: Path) -> AsyncIterator[EventServer]:
 def place(note: PassingNote) -> Place:
     """Of a source with a note that outlives it."""
     return Place("App", "In", 0, "127.0.0.1", CLOCK, note=note)
+
+
+def known(url: str, id_: str) -> str:
+    """The identity of an event of that address."""
+    return f"{hashlib.sha256(url.encode()).hexdigest()[:12]}/{id_}"
 
 
 async def taken(source: SseSource, count: int, *, acknowledge: bool = True) -> list[Received]:
@@ -85,12 +92,43 @@ async def test_it_goes_on_behind_what_was_acknowledged_in_a_row(server: EventSer
         await found[number].acknowledge()
     assert list(await first.close()) == []
     second = SseSource({"receiver.url": server.url}, place(note))
-    assert [one.id for one in await taken(second, 4)] == ["3", "4", "5", "6"]
+    assert [one.id for one in await taken(second, 4)] == [
+        known(server.url, id_) for id_ in ("3", "4", "5", "6")
+    ]
     await second.close()
     other = {"receiver.url": f"{server.url}?other", "last.event.id": "4"}
     third = SseSource(other, place(note))
     assert [one.payload for one in await taken(third, 2)] == [b"4", b"5"]
     await third.close()
+
+
+async def test_ids_of_another_address_are_others(server: EventServer) -> None:
+    """Servers count alike: what one has at its first id is not what another one has there."""
+    await server.start()
+    await server.send(b"a")
+    note = PassingNote()
+    identities = set()
+    for url in (server.url, f"{server.url}?other", server.url):
+        source = SseSource({"receiver.url": url}, place(note))
+        (found,) = await taken(source, 1)
+        identities.add(found.id)
+        assert found.properties["id"] == "1"
+        await source.close()
+    assert len(identities) == 2
+
+
+async def test_a_note_of_an_older_release_keeps_its_ids(server: EventServer) -> None:
+    """Bare ones, as long as the address stays: what the server sends again is known by them."""
+    await server.start()
+    for number in range(3):
+        await server.send(b"%d" % number)
+    note = PassingNote()
+    address = hashlib.sha256(server.url.encode()).hexdigest()[:24]
+    await note.put(json.dumps({"of": address, "id": "1"}))
+    for id_ in ("2", "3"):
+        source = SseSource({"receiver.url": server.url}, place(note))
+        assert [one.id for one in await taken(source, 1)] == [id_]
+        await source.close()
 
 
 async def test_ids_that_mean_nothing_are_left_alone(server: EventServer) -> None:
@@ -249,7 +287,8 @@ async def test_types_of_events_are_chosen_and_headers_sent() -> None:
         source = SseSource(options, place(note))
         found = await taken(source, 2)
         assert [(one.payload, one.id, one.properties) for one in found] == [
-            (b"a", "1", {"event": "row", "id": "1"}), (b"c", None, {"event": "end", "id": "2"}),
+            (b"a", known(url, "1"), {"event": "row", "id": "1"}),
+            (b"c", None, {"event": "end", "id": "2"}),
         ]  # fmt: skip
         with pytest.raises(OSError, match="the server has ended the stream"):
             await source.read(max_messages=1, wait_ms=WAIT_MS)

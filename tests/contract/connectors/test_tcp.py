@@ -115,6 +115,44 @@ async def test_sources_share_a_port_by_context() -> None:
         await asyncio.open_connection("127.0.0.1", port)
 
 
+async def test_a_sender_that_waits_learns_that_its_source_has_ended() -> None:
+    """Paused, or deployed anew, while another source of the port goes on: the sender's message
+    waits for room in an inbox that nobody reads any more."""
+    port = free_port()
+    one, other = (
+        TcpSource({"port": str(port)}, Place("App", stream, 0, "127.0.0.1", SystemClock()))
+        for stream in ("A", "B")
+    )
+    for source in (one, other):
+        assert await source.read(max_messages=1, wait_ms=1) == ()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+    async def send() -> None:
+        while True:
+            writer.write(frame("App/A", b"x" * 1_000))
+            await writer.drain()
+
+    sending = asyncio.ensure_future(send())
+    sent_before_the_inbox_is_full = await one.read(max_messages=1, wait_ms=5_000)
+    await asyncio.sleep(0.5)
+    assert not sending.done()
+    left = await one.close()
+    async with asyncio.timeout(1):
+        with pytest.raises(ConnectionError):
+            await sending
+    assert (len(sent_before_the_inbox_is_full), len(left)) == (1, 1_024)
+    with contextlib.suppress(ConnectionError):
+        assert await reader.read() == b""
+    again = TcpSource({"port": str(port)}, Place("App", "A", 0, "127.0.0.1", SystemClock()))
+    assert await again.read(max_messages=1, wait_ms=1) == ()
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(frame("App/A", b"a"))
+    assert [each.payload for each in await again.read(max_messages=9, wait_ms=5_000)] == [b"a"]
+    writer.close()
+    await again.close()
+    await other.close()
+
+
 @pytest.mark.parametrize("data", [b"\x01\0\0\0\x04", b"\x02\x7f\0\0\0", b"\x02\xff\xff\xff\xff"])
 def test_what_is_no_frame_is_refused_before_it_is_read(data: bytes) -> None:
     """Another protocol, a length beyond the limit, a negative one."""

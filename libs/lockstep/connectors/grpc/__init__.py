@@ -99,13 +99,16 @@ _CALLED: Final = (
     option("enable.ssl", BOOL),
     option("call.timeout", INT),
     option("max.inbound.message.size", INT),
+    option("keep.alive.time", INT),
+    option("keep.alive.timeout", INT),
+    option("keep.alive.without.calls", BOOL),
     *OPTIONS,
     *without_meaning(
-        "idle.timeout keep.alive.time keep.alive.timeout max.retry.attempts retry.buffer.size"
+        "idle.timeout max.retry.attempts retry.buffer.size"
         " per.rpc.buffer.size channel.termination.waiting.time max.inbound.metadata.size",
         INT,
     ),
-    *without_meaning("keep.alive.without.calls enable.retry", BOOL),
+    *without_meaning("enable.retry", BOOL),
 )
 
 _TAKEN: Final = Promise(

@@ -3,6 +3,7 @@ and `grpc-call` share."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +32,10 @@ REFUSED: Final = frozenset(
     }
 )  # fmt: skip
 """Statuses that stay the same when a message is sent again; with any other it is."""
+LEFT: Final = frozenset({"DEADLINE_EXCEEDED", "UNAVAILABLE"})
+"""Statuses behind which a connection may be dead at its other end only: another one is opened."""
+LONGEST_MS: Final = 2**31 - 1
+"""That gRPC takes as a time."""
 UNAUTHENTICATED: Final = "UNAUTHENTICATED"
 """Stays so for a row that brings its own login; that of the sink may be changing just now."""
 _NAME: Final = re.compile(r"[0-9a-z_.-]+")
@@ -47,8 +52,8 @@ class Called:
 
 class GrpcCalls:
     """Options: `publisher.url`, `headers`, `metadata`, `call.timeout`, `max.inbound.message.size`,
-    `enable.ssl`, `tls.ca.file` … `service`: the name of the service by its .proto, where the url
-    has another one."""
+    `enable.ssl`, `keep.alive.time`, `tls.ca.file` … `service`: the name of the service by its
+    .proto, where the url has another one."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._url: MethodUrl = method_url(options["publisher.url"], options.get("method", PROCESS))
@@ -63,6 +68,8 @@ class GrpcCalls:
         self._renewal = Renewal(self._files)
         self._channel: grpc.aio.Channel | None = None
         self._call: Any = None
+        self._kept_alive = _keepalive(options)
+        self._left: dict[grpc.aio.Channel, asyncio.Task[None]] = {}
 
     def __str__(self) -> str:
         return f"grpc://{self._url.target}{self._path}"
@@ -74,15 +81,16 @@ class GrpcCalls:
             metadata.append((_checked(name.lower(), value), value))
         request = self._written(message)
         if self._call is None or (self._is_secure and self._renewal.is_due()):
-            before = self._channel
+            self._leave(self._channel)
             self._open()
-            if before is not None:  # calls that are under way end there
-                await before.close(grace=self._timeout_ms / 1000)
+        channel = self._channel
         call = self._call(request, timeout=self._timeout_ms / 1000, metadata=tuple(metadata))
         try:
             answered: bytes = await call
             trailing = [*await call.initial_metadata(), *await call.trailing_metadata()]
         except grpc.aio.AioRpcError as error:
+            if error.code().name in LEFT:
+                self._leave(channel)
             raise self._failed(error) from error
         headers = {str(name): value for name, value in trailing if isinstance(value, str)}
         return self._read(answered, headers)
@@ -90,8 +98,20 @@ class GrpcCalls:
     async def close(self) -> None:
         """Closes connections; idempotent."""
         channel, self._channel, self._call = self._channel, None, None
-        if channel is not None:
-            await channel.close()
+        left, self._left = self._left, {}
+        for leaving in left.values():
+            leaving.cancel()
+        for each in [*left, *([] if channel is None else [channel])]:
+            await each.close()
+
+    def _leave(self, channel: grpc.aio.Channel | None) -> None:
+        """The next call opens another one; calls that are under way end there. Nobody waits."""
+        if channel is None or channel is not self._channel:
+            return
+        self._channel = self._call = None
+        leaving = asyncio.ensure_future(channel.close(grace=self._timeout_ms / 1000))
+        self._left[channel] = leaving
+        leaving.add_done_callback(lambda _: self._left.pop(channel, None))
 
     def _open(self) -> None:
         options = (
@@ -101,6 +121,7 @@ class GrpcCalls:
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 2_000),
+            *self._kept_alive,
         )
         if self._is_secure:
             self._channel = grpc.aio.secure_channel(
@@ -137,6 +158,28 @@ class GrpcCalls:
         if status in REFUSED or (is_login and self._is_rows_login):
             return MessageRefusedError(text)
         return UnavailableError(text, hint=LOGIN_HINT if is_login else None)
+
+
+def _keepalive(options: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+    """In seconds, as the older products have it. None unless it is wanted: many servers hang up on
+    who asks more often than each five minutes."""
+    every_ms = _ms(options.get("keep.alive.time", "0"))
+    if every_ms <= 0:
+        return ()
+    found = [("grpc.keepalive_time_ms", every_ms)]
+    if "keep.alive.timeout" in options:
+        within_ms = _ms(options["keep.alive.timeout"])
+        found.append(("grpc.keepalive_timeout_ms", within_ms))
+        # gRPC's own measurements are pings, too: those behind one without an answer are not sent.
+        found.append(("grpc.http2.ping_timeout_ms", within_ms))
+    if options.get("keep.alive.without.calls", "").strip().lower() == "true":
+        found.append(("grpc.keepalive_permit_without_calls", 1))
+        found.append(("grpc.http2.max_pings_without_data", 0))
+    return tuple(found)
+
+
+def _ms(seconds: str) -> int:
+    return min(int(seconds) * 1_000, LONGEST_MS)
 
 
 def _checked(name: str, value: str) -> str:

@@ -2,7 +2,10 @@
 
 The id of the last event whose record is durable stands in the source's note. Whoever connects sends
 it as Last-Event-ID. What the server then sends again has the id of the first time, so it counts
-once. Events without an id cannot be told from each other: they come as the server sends them.
+once. An identity begins with a mark of the address, as another server has the same ids for other
+events. A note from before there were marks has none, and goes on without while the address stays:
+what comes again there has to be known. Events without an id cannot be told from each other: they
+come as the server sends them.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from lockstep.sources import Place, Received, Source
 
 EVENT_MAX_BYTES: Final = 1_048_576
 NOTE_EVERY_MS: Final = 1_000
+MARK_CHARACTERS: Final = 12
 
 
 class SseSource(Source):
@@ -40,6 +44,7 @@ class SseSource(Source):
         self._resumes = options.get("resume", "true").strip().lower() == "true"
         self._reached = Reached("")
         self._noted = ""
+        self._mark = f"{self._address[:MARK_CHARACTERS]}/"
         self._note_due_ms = 0
         self._ready: deque[ServerEvent] = deque()
         self._parser = Parser("", 0)
@@ -93,6 +98,7 @@ class SseSource(Source):
         except ValueError:
             found = {}
         if isinstance(found, dict) and found.get("of") == self._address:
+            self._mark = str(found.get("mark", ""))
             return str(found.get("id", ""))
         return self._options.get("last.event.id", "")
 
@@ -107,7 +113,8 @@ class SseSource(Source):
         if last_id == self._noted or not self._resumes:
             return
         if at_once or now_ms >= self._note_due_ms:
-            await self._place.note.put(json.dumps({"of": self._address, "id": last_id}))
+            noted = {"of": self._address, "id": last_id, "mark": self._mark}
+            await self._place.note.put(json.dumps(noted))
             self._noted, self._note_due_ms = last_id, now_ms + NOTE_EVERY_MS
 
     async def _taken(
@@ -150,7 +157,8 @@ class SseSource(Source):
             under_way.is_done = True
 
         properties = {"event": event.type, "id": event.last_id}
-        identity = event.id if self._resumes else None
+        has_identity = self._resumes and event.id is not None
+        identity = f"{self._mark}{event.id}" if has_identity else None
         return Received(event.data, properties, identity, acknowledge, event.refused)
 
     async def close(self) -> Sequence[Received]:

@@ -22,6 +22,7 @@ from lockstep.connectors.syslog.messages import (
     number_of,
     read_elements,
 )
+from lockstep.connectors.tcp import sending
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
 
@@ -118,13 +119,12 @@ class _Stream:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 with opening(f"{self._address[0]}:{self._address[1]}"):
                     self._streams = await asyncio.open_connection(*self._address, ssl=tls)
-        self._streams[1].write(data)
-        await self._streams[1].drain()
+        await sending.send(self._streams[1], data)
 
     async def close(self) -> None:
         streams, self._streams = self._streams, None
         if streams is not None:
-            streams[1].close()
+            await sending.end(streams[1])
 
 
 class _Datagrams(asyncio.DatagramProtocol):

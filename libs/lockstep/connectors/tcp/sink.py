@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from lockstep.connectors.endpoints import address_of
-from lockstep.connectors.tcp import PORTS
+from lockstep.connectors.tcp import PORTS, sending
 from lockstep.connectors.tcp.frames import frame
 from lockstep.connectors.tls import context_of
 from lockstep.sinks import Message, MessageRefusedError, Sink
@@ -41,8 +41,7 @@ class TcpSink(Sink):
             raise OSError(f"'url' is no tcp://host:port/context: {error}") from error
         context = urlsplit(url).path.strip("/")
         try:
-            writer.write(frame(context, message.payload))
-            await writer.drain()
+            await sending.send(writer, frame(context, message.payload))
         except OSError:
             await self.close()
             raise
@@ -63,4 +62,4 @@ class TcpSink(Sink):
         writer, self._writer = self._writer, None
         self._reader = None
         if writer is not None:
-            writer.close()
+            await sending.end(writer)

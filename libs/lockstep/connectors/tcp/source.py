@@ -64,4 +64,5 @@ class TcpSource(Source):
             if not server.inboxes:
                 del _SERVERS[self._address]
                 await server.listening.stop()
+        await self._inbox.end()  # a connection that waits to put would wait for ever
         return self._inbox.left()

@@ -6,64 +6,23 @@ A source reads no faster than the log takes it, so the server waits. One connect
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import aiohttp
-
-from lockstep.connectors.tls import context_of
-from lockstep.sinks import Message, MessageRefusedError, Sink, headers_of
+from lockstep.connectors.sse.connection import forget, standing_of
+from lockstep.connectors.websocket.connection import Connection, TooLargeError
+from lockstep.sinks import Message, MessageRefusedError, Sink
 from lockstep.sources import Place, Received, Source
 
-MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
-PING_S: Final = 15.0
+FIRST_PAUSE_MS: Final = 200
+STEADY_MS: Final = 10_000
+"""A connection that stood for so long was a good one: the pause behind it is the first again."""
+ANSWERS_WAIT_MS: Final = 1_000
 _TEXTS: Final = frozenset(
     ("application/json", "application/xml", "application/x-www-form-urlencoded")
 )
 """Content types of texts; `text/…`, `…+json` and `…+xml` are others."""
-
-
-class _Connection:
-    """One connection, opened at first use. Errors: OSError."""
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = options
-        protocols = options.get("sub.protocol", "")
-        self._protocols = [one.strip() for one in protocols.split(",") if one.strip()]
-        self._headers = headers_of(options.get("headers", ""))
-        self._session: aiohttp.ClientSession | None = None
-        self._socket: aiohttp.ClientWebSocketResponse | None = None
-        self._url = ""
-
-    async def socket(self, url: str) -> aiohttp.ClientWebSocketResponse:
-        if self._socket is not None and (self._socket.closed or self._url != url):
-            await self.close()
-        if self._socket is None:
-            connector = aiohttp.TCPConnector(ssl=context_of(self._options) or True)
-            self._session = aiohttp.ClientSession(connector=connector)
-            try:
-                self._socket = await self._session.ws_connect(
-                    url, protocols=self._protocols, headers=self._headers, heartbeat=PING_S,
-                    max_msg_size=MAX_MESSAGE_BYTES,
-                )  # fmt: skip
-            except ValueError:  # aiohttp.InvalidURL is one, too
-                await self.close()
-                raise
-            except aiohttp.ClientError as error:
-                await self.close()
-                raise OSError(f"{url}: {error}") from error
-            self._url = url
-        return self._socket
-
-    @property
-    def open(self) -> aiohttp.ClientWebSocketResponse | None:
-        """The one that is there."""
-        return self._socket
-
-    async def close(self) -> None:
-        session, self._session, self._socket = self._session, None, None
-        if session is not None:
-            await session.close()
 
 
 class WebSocketSource(Source):
@@ -71,57 +30,75 @@ class WebSocketSource(Source):
 
     def __init__(self, options: Mapping[str, str], place: Place) -> None:
         self._url = options["url"]
-        self._connection = _Connection(options)
-        self._next: asyncio.Task[aiohttp.WSMessage] | None = None
+        self._place = place
+        self._connection = Connection(options)
+        # As of sse: of all the sources that are made, one for each attempt.
+        standing = standing_of(place, {**options, "retry.interval": str(FIRST_PAUSE_MS)})
+        self._pause = standing.pause
+        self._opened_ms: int | None = None
+        self._error: OSError | None = None
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Received]:
-        socket = await self._connection.socket(self._url)
+        if self._opened_ms is None and not await self._opened(wait_ms):
+            raise OSError(self._pause.reason)
+        found = await self._come(max_messages, wait_ms)
+        if not found and self._error is not None:
+            self._failed(self._error)
+            raise self._error
+        return found
+
+    async def _opened(self, wait_ms: int) -> bool:
+        """False while the pause behind the last failure is not over."""
+        clock = self._place.clock
+        rest_ms = self._pause.rest_ms(clock.monotonic_ms())
+        if rest_ms:
+            await clock.sleep_ms(min(rest_ms, wait_ms))
+            if self._pause.rest_ms(clock.monotonic_ms()):
+                return False
+        try:
+            await self._connection.open(self._url)
+        except OSError as error:
+            self._failed(error)
+            raise
+        self._opened_ms, self._error = clock.monotonic_ms(), None
+        return True
+
+    def _failed(self, error: OSError) -> None:
+        self._no_longer_open()
+        self._pause.failed(self._place.clock.monotonic_ms(), str(error))
+
+    def _no_longer_open(self) -> None:
+        opened_ms, self._opened_ms = self._opened_ms, None
+        if opened_ms is not None and self._place.clock.monotonic_ms() - opened_ms >= STEADY_MS:
+            self._pause.connected()
+
+    async def _come(self, max_messages: int, wait_ms: int) -> list[Received]:
+        """What ends the connection is kept until all before it has been taken."""
         found: list[Received] = []
-        while len(found) < max_messages:
-            message = await self._received(socket, 0 if found else wait_ms)
-            if message is None:
-                return found
-            payload = _payload(message)
-            if payload is not None:
-                found.append(Received(payload))
-            elif found:
-                return found  # the next read tells that the connection has ended
+        while len(found) < max_messages and self._error is None:
+            try:
+                payload = await self._connection.heard(0 if found else wait_ms)
+            except TooLargeError as error:
+                found.append(Received(b"", refused=str(error)))
+                self._error = OSError(f"{self._url}: {error}")
+            except OSError as error:
+                self._error = error
             else:
-                raise OSError(f"{self._url} has ended the connection")
+                if payload is None:
+                    break
+                found.append(Received(payload))
         return found
 
     async def close(self) -> Sequence[Received]:
         """What had come is not given again by anybody."""
         left: list[Received] = []
-        socket = self._connection.open
-        while socket is not None and (message := await self._received(socket, 0)) is not None:
-            payload = _payload(message)
-            if payload is None:
-                break
-            left.append(Received(payload))
-        waiting, self._next = self._next, None
-        if waiting is not None:
-            waiting.cancel()
+        while self._opened_ms is not None and (more := await self._come(len(left) + 1, 0)):
+            left += more
         await self._connection.close()
+        self._no_longer_open()
+        if not self._pause.has_failed:
+            forget(self._place)
         return left
-
-    async def _received(
-        self, socket: aiohttp.ClientWebSocketResponse, wait_ms: int
-    ) -> aiohttp.WSMessage | None:
-        """None where nothing has come by then."""
-        self._next = self._next or asyncio.ensure_future(socket.receive())
-        done, _ = await asyncio.wait([self._next], timeout=wait_ms / 1000)
-        if not done:
-            return None
-        message, self._next = self._next.result(), None
-        return message
-
-
-def _payload(message: aiohttp.WSMessage) -> bytes | None:
-    """None for what ends a connection."""
-    if message.type is aiohttp.WSMsgType.TEXT:
-        return str(message.data).encode()
-    return bytes(message.data) if message.type is aiohttp.WSMsgType.BINARY else None
 
 
 class WebSocketSink(Sink):
@@ -129,28 +106,45 @@ class WebSocketSink(Sink):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._url = options["url"]
-        self._connection = _Connection(options)
+        self._connection = Connection(options)
+        self._answers: asyncio.Task[None] | None = None
 
     async def send(self, message: Message) -> None:
         url = message.fill(self._url)
+        if not self._connection.is_open(url):
+            await self._open(url)
+        # By the form: bytes of a binary one may happen to be a text.
+        payload: str | bytes = message.payload
+        if _is_text(message.content_type):
+            # Not so of a form that has no content type of its own.
+            with contextlib.suppress(UnicodeDecodeError):
+                payload = message.payload.decode()
+        await self._connection.send(payload)
+
+    async def _open(self, url: str) -> None:
+        await self.close()
         try:
-            socket = await self._connection.socket(url)
+            await self._connection.open(url)
         except ValueError as error:  # aiohttp.InvalidURL is one, too
             if "{{" in self._url:
                 raise MessageRefusedError(f"{url[:200]!r} is no address") from error
             raise OSError(f"'url' is no address: {error}") from error
-        # By the form: bytes of a binary one may happen to be a text.
-        if not _is_text(message.content_type):
-            await socket.send_bytes(message.payload)
-            return
+        self._answers = asyncio.ensure_future(self._drop_answers())
+
+    async def _drop_answers(self) -> None:
+        """Unread, they would fill the buffers, and the server would read no more."""
         try:
-            text = message.payload.decode()
-        except UnicodeDecodeError:  # of a form that has no content type of its own
-            await socket.send_bytes(message.payload)
-        else:
-            await socket.send_str(text)
+            while True:
+                await self._connection.heard(ANSWERS_WAIT_MS)
+        except OSError:
+            # The next message opens another connection, which tells what is wrong.
+            await self._connection.close()
 
     async def close(self) -> None:
+        answers, self._answers = self._answers, None
+        if answers is not None:
+            answers.cancel()
+            await asyncio.wait([answers])
         await self._connection.close()
 
 
