@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import Final
 
 from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
-from lockstep.bus.errors import LogGoneError
+from lockstep.bus.errors import BusRefusedError, LogGoneError
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import parse_address
@@ -29,6 +30,8 @@ from lockstep.bus.subjects import (
     subject_of,
 )
 from lockstep.clock import Randomness
+
+_MIN_MESSAGE_BYTES: Final = 65_536  # with less, what the services tell each other does not fit
 
 
 class NatsBus:
@@ -55,6 +58,13 @@ class NatsBus:
         connection = await Connection.open(parse_address(url), limits, name)
         bus = cls(connection, randomness)
         try:
+            if connection.max_message_bytes < _MIN_MESSAGE_BYTES:
+                raise BusRefusedError(
+                    f"the bus server takes only {connection.max_message_bytes} bytes in a message",
+                    where=connection.address.shown,
+                    hint=f"set max_payload there to {_MIN_MESSAGE_BYTES} or more; with its own "
+                    "1048576 most records fit as one",
+                )
             await bus.dead_letters.stream.make()
             await bus.ingress.stream.make()
         except BaseException:

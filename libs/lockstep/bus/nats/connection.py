@@ -23,8 +23,14 @@ from lockstep.bus.limits import BusLimits
 from lockstep.bus.nats.address import Address
 from lockstep.bus.nats.answers import Answers
 from lockstep.bus.nats.dialing import RECONNECT_EVERY_MS, Callbacks, dial, hang_up
-from lockstep.bus.nats.errors import NobodyAnswersError, NotConnectedError, translated
+from lockstep.bus.nats.errors import (
+    MessageTooLargeError,
+    NobodyAnswersError,
+    NotConnectedError,
+    translated,
+)
 from lockstep.bus.nats.farewells import Farewells, Owed
+from lockstep.bus.nats.rights import Rights
 from lockstep.bus.nats.serving import Serving
 from lockstep.bus.nats.troubles import Troubles
 from lockstep.bus.subjects import refuse_unfit
@@ -36,6 +42,7 @@ Handler = Callable[[Msg], Awaitable[None]]
 _HEALTH_TIMEOUT_MS: Final = 1_000
 _STORES_TOGETHER: Final = (2, 12)  # servers that can, from this version
 _DRAIN_TIMEOUT_MS: Final = 2_000
+_BEFORE_HEADERS_BYTES: Final = 12  # the line that begins them, and the one that ends them
 _HEADERS_MARGIN_BYTES: Final = 2_048  # the server counts headers towards its limit
 
 
@@ -86,6 +93,11 @@ class Connection:
         self._closing = False
         self._restoring: asyncio.Task[None] | None = None
 
+        def missed() -> None:
+            self.generation += 1
+
+        self._rights = Rights(self._troubles, self._answers, lambda: self._client, missed)
+
     @classmethod
     async def open(cls, address: Address, limits: BusLimits, name: str) -> Connection:
         """Connected within the limit. Errors: UnavailableError, BusRefusedError."""
@@ -93,13 +105,22 @@ class Connection:
         await connection._connect()
         answers = connection._answers
         answers.inbox = f"_INBOX.{connection.new_inbox().rpartition('.')[2]}"
-        await connection.subscribe(f"{answers.inbox}.*", answers.take)
+        try:
+            await connection.subscribe(answers.pattern, answers.take)
+        except BaseException:
+            await connection.close()
+            raise
         return connection
 
     @property
     def max_payload_bytes(self) -> int:
         """What the server takes in one message, headers left aside."""
-        return self._client.max_payload - _HEADERS_MARGIN_BYTES
+        return max(0, self.max_message_bytes - _HEADERS_MARGIN_BYTES)
+
+    @property
+    def max_message_bytes(self) -> int:
+        """What the server takes in one message with its headers."""
+        return self._client.max_payload
 
     @property
     def server(self) -> str:
@@ -133,6 +154,9 @@ class Connection:
         """Hands the message to the connection; at most once. Errors also: InvalidNameError."""
         refuse_unfit(subject)
         self.check()
+        size_bytes = len(payload) + _size_bytes(headers)
+        if size_bytes > self.max_message_bytes:
+            raise MessageTooLargeError(size_bytes, self.max_message_bytes, where=subject)
         with translated(subject):
             await self._client.publish(
                 subject, payload, reply=reply, headers=dict(headers) if headers else None
@@ -172,6 +196,7 @@ class Connection:
             self._listening[key] = listening
             await listening.begin(self._client)
             await self._round_trip(subject, self.limits.publish_timeout_ms)
+            self._rights.check(listening.current)
             failed.pop_all()
         if owner is not None:
             listening.owed = self.farewells.owe(owner, partial(self.unsubscribe, key))
@@ -222,6 +247,7 @@ class Connection:
         self._closing = True
         if self._restoring is not None:
             self._restoring.cancel()
+        self._rights.close()
         self.farewells.close()
         self._lost("the bus was closed")
         await hang_up(self._client)
@@ -256,10 +282,13 @@ class Connection:
 
         def failed(error: Exception) -> None:
             self._troubles.heard(error, now_s())
+            if dialled == [self._client]:
+                self._rights.heard(error, now_s())
 
         callbacks = Callbacks(disconnected, reconnected, closed, failed)
         self._client = await dial(self.address, self.limits, self._name, callbacks)
         dialled.append(self._client)
+        self._rights.forget()
         self._troubles.ended()
         self.serving.arrived(now_s())
 
@@ -292,3 +321,11 @@ class Connection:
                 self.generation += 1
                 self._log.info("the bus is back", server=self.address.shown)
                 return
+
+
+def _size_bytes(headers: Mapping[str, str] | None) -> int:
+    """As the server counts them."""
+    if not headers:
+        return 0
+    lines = (f"{name}: {value}\r\n" for name, value in headers.items())
+    return _BEFORE_HEADERS_BYTES + sum(len(line.encode()) for line in lines)

@@ -6,21 +6,22 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from nats.aio.msg import Msg
 
 from lockstep.bus.nats.connection import Connection
+from lockstep.bus.nats.errors import NO_CONSUMER, ApiError, NotAllowedError
 from lockstep.bus.nats.jetstream import JetStream
-from lockstep.bus.nats.puller import Puller
+from lockstep.bus.nats.puller import Puller, pause_s
 from lockstep.bus.nats.shared_stream import SharedStream
 from lockstep.bus.subjects import ID_HEADER
 from lockstep.events import UnavailableError
+from lockstep.telemetry import get_logger
 
 _MAX_PULL_BYTES: Final = 16_777_216
 _NS_PER_MS: Final = 1_000_000
-_PAUSE_S: Final = 0.05
+_BEGINS: Final = ("deliver_policy", "opt_start_seq", "opt_start_time")
 
 
 class SharedConsumer:
@@ -42,6 +43,7 @@ class SharedConsumer:
         self._shared = shared
         self._lock = asyncio.Lock()
         self._puller: Puller | None = None
+        self._after: int | None = None  # the last sequence that was handed out, as far as known
 
     async def read(self, *, max_messages: int, wait_ms: int) -> list[Msg]:
         """Messages nobody has acknowledged; waits for the first. Errors: UnavailableError."""
@@ -50,12 +52,12 @@ class SharedConsumer:
             for failures in itertools.count(1):
                 try:
                     return await self._read(max_messages, deadline)
-                except UnavailableError:
+                except UnavailableError as error:
                     await self._drop()
                     # A lost consumer is made anew at once, whatever time is left.
                     if failures > 1 and asyncio.get_running_loop().time() >= deadline:
                         raise
-                    await asyncio.sleep(0 if failures == 1 else _PAUSE_S)
+                    await asyncio.sleep(pause_s(error, failures))
         raise AssertionError("unreachable")
 
     async def open(self) -> None:
@@ -83,31 +85,66 @@ class SharedConsumer:
         while len(taken) < max_messages and puller.buffered() is not None:
             stale = puller.waited_s() >= fresh_s
             message = puller.take()
+            self._after = max(self._after or 0, int(sequence_of(message)))
             if not stale:  # else somebody else has been given it by now
                 taken.append(message)
         return taken
 
     async def _open(self) -> Puller:
         if self._puller is None:
-            limits = self._jetstream.limits
-            config = {
-                "durable_name": self._consumer,
-                "ack_policy": "explicit",
-                "ack_wait": limits.ingress_redelivery_ms * _NS_PER_MS,
-                "max_ack_pending": limits.ingress_max_unacknowledged,
-                "replay_policy": "instant",
-                **self._config,
-            }
             puller = Puller(self._jetstream.connection, self._stream, self._consumer)
             await puller.open()
+            try:
+                await (self._make() if self._shared is None else self._shared.served(self._make))
+            except BaseException:
+                await puller.close()
+                raise
             self._puller = puller
-            create = partial(
-                self._jetstream.call,
-                f"CONSUMER.DURABLE.CREATE.{self._stream}.{self._consumer}",
-                {"stream_name": self._stream, "config": config},
-            )
-            await (create() if self._shared is None else self._shared.served(create))
         return self._puller
+
+    async def _make(self) -> None:
+        """The consumer, or brings its limits up to date."""
+        limits = self._jetstream.limits
+        config = {
+            "durable_name": self._consumer,
+            "ack_policy": "explicit",
+            "ack_wait": limits.ingress_redelivery_ms * _NS_PER_MS,
+            "max_ack_pending": limits.ingress_max_unacknowledged,
+            "replay_policy": "instant",
+            **self._config,
+        }
+        if config["deliver_policy"] == "new":
+            config |= await self._beginning()
+        made = await self._jetstream.call(
+            f"CONSUMER.DURABLE.CREATE.{self._stream}.{self._consumer}",
+            {"stream_name": self._stream, "config": config},
+        )
+        if self._after is None:
+            self._after = int(made["delivered"]["stream_seq"])
+
+    async def _beginning(self) -> Mapping[str, Any]:
+        """Where one begins that is to have what is new. What is there stays as it is. What was
+        there, and has been deleted, is made to go on: else all that has come since would be
+        skipped."""
+        try:
+            found = await self._jetstream.call(f"CONSUMER.INFO.{self._stream}.{self._consumer}")
+        except NotAllowedError:
+            return {}  # on a server of others, which takes what it has for changed, or makes it
+        except ApiError as error:
+            if error.code != NO_CONSUMER:
+                raise
+        else:
+            return {name: found["config"][name] for name in _BEGINS if name in found["config"]}
+        if self._after is None:
+            return {}
+        if int((await self._jetstream.state(self._stream))["last_seq"]) < self._after:
+            self._after = 0  # another stream was made in the place of the one we had
+        get_logger().error(
+            "a mailbox's consumer was deleted on the bus server; it is made again, and goes on "
+            "behind the last message that was read here",
+            stream=self._stream, consumer=self._consumer, after=self._after,
+        )  # fmt: skip
+        return {"deliver_policy": "by_start_sequence", "opt_start_seq": self._after + 1}
 
     async def _drop(self) -> None:
         puller, self._puller = self._puller, None

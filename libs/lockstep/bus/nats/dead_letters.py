@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from lockstep.bus.contract import LETTERS_BYTES, Appended, DeadLetter, StoredDeadLetter
-from lockstep.bus.letters import decode_letter, encode_letter
+from lockstep.bus.letters import decode_letter, encode_letter, for_all_apps
 from lockstep.bus.nats.input_log import header_id
 from lockstep.bus.nats.jetstream import JetStream, stream_config
 from lockstep.bus.nats.shared_stream import SharedStream
@@ -46,7 +46,8 @@ class NatsDeadLetters:
             {"Nats-Msg-Id": message_id},
             limit_bytes=self._jetstream.limits.dead_letters_max_bytes,
         )
-        stored = await self._storing.stored(lambda: self.stream.served(publish))
+        with for_all_apps(subject):
+            stored = await self._storing.stored(lambda: self.stream.served(publish))
         # Without an id of the caller's a duplicate is our own repetition.
         return Appended(stored.sequence, stored.duplicate and dedup_id is not None)
 

@@ -25,6 +25,9 @@ from lockstep.bus.nats.errors import (
     NOT_TOGETHER,
     STREAM_NAME_IN_USE,
     ApiError,
+    MessageTooLargeError,
+    NotAllowedError,
+    StreamSettingsError,
     api_error,
 )
 from lockstep.events import UnavailableError
@@ -39,6 +42,9 @@ _RETRY_MAX_S: Final = 0.5
 _BATCH: Final = "Nats-Batch-Id"
 _BATCH_SEQUENCE: Final = "Nats-Batch-Sequence"
 _BATCH_COMMIT: Final = "Nats-Batch-Commit"
+_LASTING: Final = (
+    LogFullError, NoRoomError, NotAllowedError, StreamSettingsError, MessageTooLargeError
+)  # fmt: skip
 _MAJORITY: Final = ("STREAM.CREATE", "STREAM.UPDATE", "STREAM.DELETE", "CONSUMER.CREATE")
 
 
@@ -105,8 +111,7 @@ async def persistently(call: Callable[[], Awaitable[T]], limits: BusLimits) -> T
 
 
 def _worth_retrying(error: Exception) -> bool:
-    full = isinstance(error, LogFullError | NoRoomError)
-    return isinstance(error, UnavailableError) and not full
+    return isinstance(error, UnavailableError) and not isinstance(error, _LASTING)
 
 
 class JetStream:

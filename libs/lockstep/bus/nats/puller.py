@@ -14,12 +14,15 @@ import msgspec
 from nats.aio.msg import Msg
 
 from lockstep.bus.nats.connection import Connection
+from lockstep.bus.nats.errors import NotAllowedError
 from lockstep.events import UnavailableError
 
 _NS_PER_S: Final = 1_000_000_000
 _PULL_EXPIRES_S: Final = 30
 _HEARTBEAT_S: Final = 2
 _SILENCE_S: Final = 5.0
+_PAUSE_S: Final = 0.05
+_REFUSED_PAUSE_S: Final = 0.5  # who may not is told so at once
 _OVERHEAD_BYTES: Final = 65_536  # subject and headers count towards a pull's bytes
 _PULL_OVER: Final = ("Exceeds MaxBytes", "Batch Completed")
 
@@ -146,3 +149,10 @@ class Puller:
         ended = status in ("404", "408") or (status == "409" and over)
         if not ended:
             self._failure = f"the consumer answers {status} {text}".strip()
+
+
+def pause_s(error: Exception, failures: int) -> float:
+    """Before a consumer is made anew, after so many failures."""
+    if isinstance(error, NotAllowedError):
+        return _REFUSED_PAUSE_S
+    return 0 if failures == 1 else _PAUSE_S

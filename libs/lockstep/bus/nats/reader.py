@@ -18,17 +18,16 @@ from nats.aio.msg import Msg
 
 from lockstep.bus.nats.bells import Bell, Bells
 from lockstep.bus.nats.checksum import Inspection
-from lockstep.bus.nats.errors import ApiError
+from lockstep.bus.nats.errors import ApiError, NotAllowedError
 from lockstep.bus.nats.farewells import Owed
 from lockstep.bus.nats.jetstream import JetStream
-from lockstep.bus.nats.puller import ConsumerGoneError, Puller
+from lockstep.bus.nats.puller import ConsumerGoneError, Puller, pause_s
 from lockstep.clock import Randomness
 from lockstep.events import UnavailableError
 
 _INACTIVE_NS: Final = 120_000_000_000
 _MORE_WITHIN_S: Final = 2.0
 _ROUNDS: Final = 5
-_PAUSE_S: Final = 0.05
 _MAX_PULL_MESSAGES: Final = 4_096
 
 
@@ -79,12 +78,12 @@ class LogReader:
             for failures in itertools.count(1):
                 try:
                     return await self._read(after, max_records, max_bytes, deadline)
-                except (UnavailableError, ApiError):
+                except (UnavailableError, ApiError) as error:
                     await self._drop()
                     # A lost consumer is made anew at once, whatever time is left.
                     if failures > 1 and asyncio.get_running_loop().time() >= deadline:
                         raise
-                    await asyncio.sleep(0 if failures == 1 else _PAUSE_S)
+                    await asyncio.sleep(pause_s(error, failures))
         raise AssertionError("unreachable")
 
     async def _read(
@@ -146,7 +145,12 @@ class LogReader:
         """A reader of a quiet log costs its server nothing."""
         quiet_s = asyncio.get_running_loop().time() - self._moved_at
         if 1000 * quiet_s >= self._jetstream.limits.quiet_after_ms:
-            self._bell = await self._bells.open(self._stream, after)
+            try:
+                self._bell = await self._bells.open(self._stream, after)
+            except NotAllowedError:
+                # Who may read a log need not have the right to hear its bell: then it stays awake.
+                self._moved_at = asyncio.get_running_loop().time()
+                return
             if not self._bell.rung.is_set():
                 await self._give_back()
 

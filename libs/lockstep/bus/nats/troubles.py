@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from lockstep.bus.nats.errors import CredentialsError, NotConnectedError, is_refusal
+from lockstep.bus.nats.errors import (
+    CredentialsError,
+    NotAllowedError,
+    NotConnectedError,
+    is_refusal,
+)
 from lockstep.telemetry import get_logger
 
 _TOLD_EVERY_S: Final = 60.0
+_MAX_TOLD: Final = 1_000
 _HINT: Final = (
     "look at user, password, token and credentials in bus.url and at those of the server; "
     "this process goes on trying"
@@ -53,9 +59,22 @@ class Troubles:
             return NotConnectedError(message, where=self._shown)
         return NotConnectedError(f"{message}: {self._refusal}", where=self._shown, hint=_HINT)
 
+    def not_allowed(self, verb: str, subject: str) -> NotAllowedError:
+        """That our user may not "publish" or "subscribe" to a subject."""
+        return NotAllowedError(verb, subject, where=self._shown)
+
+    def lacks(self, missing: NotAllowedError, now_s: float) -> None:
+        """The server has told of it, perhaps not for the first time."""
+        if self._is_due(missing.kind, now_s):
+            get_logger().error(missing.message, server=self._shown, hint=missing.hint)
+
     def _is_due(self, what: str, now_s: float) -> bool:
         told_s = self._told_s.get(what)
         if told_s is not None and now_s - told_s < _TOLD_EVERY_S:
             return False
+        if len(self._told_s) >= _MAX_TOLD:
+            self._told_s = {k: s for k, s in self._told_s.items() if now_s - s < _TOLD_EVERY_S}
+            if len(self._told_s) >= _MAX_TOLD:
+                return False
         self._told_s[what] = now_s
         return True
