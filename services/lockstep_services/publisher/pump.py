@@ -32,7 +32,7 @@ from lockstep.settings import PublisherSettings
 from lockstep.telemetry import NO_TRACES, Logger, Metrics, Recent, Traces
 from lockstep_services.publisher.aside import MAX_REASON, Aside
 from lockstep_services.publisher.contract import Batch, RefusedRow, RowsRefusedError, Sink
-from lockstep_services.publisher.fleet_log import FleetLog, position_of
+from lockstep_services.publisher.fleet_log import FLEET_CURSORS, FleetLog, position_of
 from lockstep_services.publisher.pacing import FIRST_ROWS, Pace
 from lockstep_services.publisher.patience import Patience
 from lockstep_services.publisher.reading import Waiting, read_batch, read_gathered
@@ -144,6 +144,7 @@ class Pump:
             await self._open(log)
             while self._may:
                 waiting = await self._waiting(log)
+                _look_for_gap(waiting, self.cursor, self._condition, self._log)
                 while waiting and self._may:
                     batch = self._batch(waiting)
                     async with self._delivering:
@@ -360,6 +361,24 @@ def _without(batch: Batch, gone: Sequence[RefusedRow]) -> Batch:
     """The rest of it: the cursor moves behind all of it."""
     ids = {one.row.id for one in gone}
     return Batch(batch.up_to, [row for row in batch.rows if row.id not in ids])
+
+
+def _look_for_gap(waiting: Waiting, cursor: int, condition: Condition, log: Logger) -> None:
+    """The log waits for the sinks that there are: what is missing was forgotten while this one was
+    taken out of the text. A new one has no cursor yet. Positions of a fleet do not tell, as not
+    each has a record."""
+    if not waiting or not cursor or waiting[0][0].sequence >= FLEET_CURSORS:
+        return
+    missing = waiting[0][0].sequence - cursor - 1
+    if missing:
+        condition.erred(
+            f"{missing} records of the output log were forgotten before this sink had got them"
+        )
+        log.error(
+            "the output log has forgotten what the sink had not got", cursor=cursor,
+            records=missing, hint="it was taken out for longer than the log keeps records: "
+            "publisher.keep_records, publisher.keep_bytes",
+        )  # fmt: skip
 
 
 def _check(keeper: LeaseKeeper) -> None:

@@ -85,7 +85,9 @@ class Receiver:
         self._lags = processors = LagWatch(self._watch, self._intakes.last_position)
         gate = Gate(settings.receiver, processors, context.metrics, context.log)
         take = Transfer(self._acceptor, context.log)
-        self._ingress = IngressReader(bus, take, gate, context.clock)
+        self._ingress = IngressReader(
+            bus, take, gate, context.tasks, context.clock, settings.receiver, context.log
+        )
         changes = ChangeSources(
             self._catalogue, known, context.world.store.cursors, context.clock, context.log
         )

@@ -8,9 +8,16 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final, TypeVar
 from urllib.parse import quote
 
 from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.events.typed import from_json
+
+Thing = TypeVar("Thing")
+
+PART: Final = ".part"
+"""What a file is called while it is written."""
 
 _DIGEST_BYTES = 32
 
@@ -35,7 +42,7 @@ def folder_name(name: str) -> str:
 
 def write_file(path: Path, content: bytes) -> None:
     """Durable and whole when it returns; UnavailableError when the disk does not take it."""
-    aside = path.with_name(path.name + ".part")
+    aside = path.with_name(path.name + PART)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with aside.open("wb") as file:
@@ -66,6 +73,12 @@ def read_file(path: Path) -> bytes | None:
     if hashlib.sha256(content).digest() != digest:
         raise DamagedFileError("checksum does not fit", where=str(path), hint="use an older one")
     return content
+
+
+def read_json(path: Path, kind: type[Thing]) -> Thing | None:
+    """What `write_file` has written as JSON; errors as those of `read_file`."""
+    content = read_file(path)
+    return None if content is None else from_json(content, kind)
 
 
 def ends_whole(path: Path) -> bool:

@@ -1,20 +1,19 @@
-"""The file-system adapter: one small file per thing, a revision's state beside its description."""
+"""The file-system adapter: one small file per thing."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import unquote
 
 import msgspec
 
-from lockstep.events.typed import from_json
+from lockstep.clock import Clock, SystemClock
 from lockstep.rights.accounts import Account
 from lockstep.rights.audit import AuditEntry
-from lockstep.store.contract import BatchEntry, Deployment, Removed, Revision, Stale, Written
+from lockstep.store.contract import BatchEntry, Deployment, Removed, Stale, Written
 from lockstep.store.filesystem import audit, batch, epochs, versions
 from lockstep.store.filesystem.figures import FileFailovers, FileFigures
 from lockstep.store.filesystem.files import (
@@ -22,8 +21,10 @@ from lockstep.store.filesystem.files import (
     folder_name,
     locked,
     read_file,
+    read_json,
     write_file,
 )
+from lockstep.store.filesystem.revisions import FileRevisions
 from lockstep.store.filesystem.threads import on_thread
 from lockstep.store.naming import is_of_app, is_unit_of
 from lockstep.store.pauses import Pause, by_element
@@ -32,30 +33,21 @@ from lockstep.store.rules import (
     chosen,
     has_unseen,
     may_follow,
-    newest_first,
-    purgeable,
 )
 from lockstep.store.stored import StoredDeployment, StoredRemoved
 from lockstep.store.versions import Deploying
 
-Thing = TypeVar("Thing")
-_STATE = ".state"
 _ABOUT = ".json"
 _NOTE = ".note"
 
 
-def _read(path: Path, kind: type[Thing]) -> Thing | None:
-    content = read_file(path)
-    return None if content is None else from_json(content, kind)
-
-
 def _deployment(path: Path) -> Deployment | None:
-    stored = _read(path, StoredDeployment)
+    stored = read_json(path, StoredDeployment)
     return None if stored is None else stored.deployment
 
 
 def _removed(path: Path) -> Removed | None:
-    stored = _read(path, StoredRemoved)
+    stored = read_json(path, StoredRemoved)
     return None if stored is None else stored.removed
 
 
@@ -133,10 +125,10 @@ class FileDeployments:
             for placement in list(self._placements.glob("*" + _ABOUT)):
                 if is_unit_of(unquote(placement.name.removesuffix(_ABOUT)), app):
                     placement.unlink(missing_ok=True)
-            levels = _read(self._levels, dict[str, str]) or {}
+            levels = read_json(self._levels, dict[str, str]) or {}
             if levels.pop(app, None) is not None:
                 write_file(self._levels, msgspec.json.encode(levels))
-            pauses = _read(self._pauses, list[Pause]) or []
+            pauses = read_json(self._pauses, list[Pause]) or []
             left = [one for one in pauses if one.app != app]
             if left != pauses:
                 write_file(self._pauses, msgspec.json.encode(left))
@@ -166,7 +158,7 @@ class FileDeployments:
     @on_thread
     def placements(self) -> Mapping[str, Sequence[str]]:
         paths = sorted(self._placements.glob("*" + _ABOUT))
-        found = (_read(path, tuple[str, tuple[str, ...]]) for path in paths)
+        found = (read_json(path, tuple[str, tuple[str, ...]]) for path in paths)
         return {app: tuple(nodes) for app, nodes in filter(None, found)}
 
     @on_thread
@@ -175,14 +167,14 @@ class FileDeployments:
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
-            there = set(_read(self._drained, list[str]) or ())
+            there = set(read_json(self._drained, list[str]) or ())
             there = there | {node} if drained else there - {node}
             write_file(self._drained, msgspec.json.encode(sorted(there)))
             return Written()
 
     @on_thread
     def drained(self) -> Sequence[str]:
-        return _read(self._drained, list[str]) or []
+        return read_json(self._drained, list[str]) or []
 
     @on_thread
     def put_level(self, app: str, level: str, *, epoch: int) -> Written | Stale:
@@ -190,13 +182,13 @@ class FileDeployments:
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
-            levels = _read(self._levels, dict[str, str]) or {}
+            levels = read_json(self._levels, dict[str, str]) or {}
             write_file(self._levels, msgspec.json.encode({**levels, app: level}))
             return Written()
 
     @on_thread
     def levels(self) -> Mapping[str, str]:
-        return _read(self._levels, dict[str, str]) or {}
+        return read_json(self._levels, dict[str, str]) or {}
 
     @on_thread
     def put_pauses(self, app: str, pauses: Sequence[Pause], *, epoch: int) -> Written | Stale:
@@ -204,88 +196,16 @@ class FileDeployments:
             stale = self._passes(epoch)
             if stale is not None:
                 return stale
-            others = [one for one in _read(self._pauses, list[Pause]) or () if one.app != app]
+            others = [one for one in read_json(self._pauses, list[Pause]) or () if one.app != app]
             write_file(self._pauses, msgspec.json.encode([*others, *pauses]))
             return Written()
 
     @on_thread
     def pauses(self) -> Sequence[Pause]:
-        return by_element(_read(self._pauses, list[Pause]) or ())
+        return by_element(read_json(self._pauses, list[Pause]) or ())
 
     def _passes(self, epoch: int) -> Stale | None:
         return epochs.passes(self._folder, epoch)
-
-
-class FileRevisions:
-    """See contract.Revisions."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    @on_thread
-    def save(self, revision: Revision, state: bytes) -> Written | Stale:
-        """Stores the state, then its description: a revision without description does not exist."""
-        with locked(self._folder):
-            there = self._list(revision.app, revision.group, revision.partition)
-            newest = max((r.epoch for r in there), default=0)
-            if revision.epoch < newest:
-                return Stale(newest)
-            write_file(self._path(revision.id, _STATE), state)
-            write_file(self._path(revision.id, _ABOUT), msgspec.json.encode(revision))
-            return Written()
-
-    @on_thread
-    def mark_verified(self, revision_id: str) -> None:
-        with locked(self._folder):
-            path = self._path(revision_id, _ABOUT)
-            revision = _read(path, Revision)
-            if revision is not None:
-                write_file(path, msgspec.json.encode(replace(revision, verified=True)))
-
-    @on_thread
-    def list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
-        return self._list(app, group, partition)
-
-    def _list(self, app: str, group: str, partition: int) -> Sequence[Revision]:
-        wanted = (app, group, partition)
-        return newest_first([r for r in self._all() if (r.app, r.group, r.partition) == wanted])
-
-    @on_thread
-    def logs(self, app: str | None) -> Sequence[tuple[str, str, int]]:
-        there = {(r.app, r.group, r.partition) for r in self._all()}
-        return sorted(key for key in there if app in (None, key[0]))
-
-    def _all(self) -> Sequence[Revision]:
-        found = (_read(path, Revision) for path in self._folder.glob("*" + _ABOUT))
-        return [revision for revision in found if revision is not None]
-
-    @on_thread
-    def load(self, revision_id: str) -> bytes:
-        """The state; LookupError when it is gone, DamagedFileError when it is not whole."""
-        state = read_file(self._path(revision_id, _STATE))
-        if state is None:
-            raise LookupError(f"revision {revision_id} is gone")
-        return state
-
-    @on_thread
-    def purge(self, app: str, group: str, partition: int, *, keep: int) -> int:
-        with locked(self._folder):
-            return self._delete(purgeable(self._list(app, group, partition), keep))
-
-    @on_thread
-    def delete(self, revision_ids: Sequence[str]) -> int:
-        wanted = frozenset(revision_ids)
-        with locked(self._folder):
-            return self._delete([revision for revision in self._all() if revision.id in wanted])
-
-    def _delete(self, going: Sequence[Revision]) -> int:
-        for revision in going:
-            self._path(revision.id, _ABOUT).unlink(missing_ok=True)
-            self._path(revision.id, _STATE).unlink(missing_ok=True)
-        return len(going)
-
-    def _path(self, revision_id: str, ending: str) -> Path:
-        return self._folder / (file_name(revision_id) + ending)
 
 
 class FileCursors:
@@ -299,7 +219,7 @@ class FileCursors:
         return self._get(sink)
 
     def _get(self, sink: str) -> int:
-        return _read(self._folder / (file_name(sink) + _ABOUT), int) or 0
+        return read_json(self._folder / (file_name(sink) + _ABOUT), int) or 0
 
     @on_thread
     def put(self, sink: str, sequence: int) -> None:
@@ -387,7 +307,7 @@ class FileAccounts:
         self._path = folder / "all.json"
 
     def _all(self) -> _Accounts:
-        return _read(self._path, _Accounts) or _Accounts()
+        return read_json(self._path, _Accounts) or _Accounts()
 
     @on_thread
     def revision(self) -> int:
@@ -465,11 +385,11 @@ class FileBatch:
 class FileStore:
     """See contract.Store. Several processes of one machine may open the same folder."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, clock: Clock | None = None) -> None:
         self._directory = directory
         self.deployments = FileDeployments(directory / "deployments")
         self.versions = versions.FileVersions(directory / "deployments" / "versions")
-        self.revisions = FileRevisions(directory / "revisions")
+        self.revisions = FileRevisions(directory / "revisions", clock or SystemClock())
         self.cursors = FileCursors(directory / "cursors")
         self.documents = FileDocuments(directory / "documents")
         self.accounts = FileAccounts(directory / "accounts")
