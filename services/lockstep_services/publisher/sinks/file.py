@@ -273,11 +273,12 @@ def _cut(file: IO[bytes], note: _Note) -> bool:
 def _cut_elsewhere(at_path: IO[bytes], folder: Path, note: _Note) -> bool:
     """It was renamed, or it came here as a copy. Where the file of the note is gone altogether, so
     are its rows, by somebody's wish."""
-    for entry in os.scandir(folder):
-        if entry.inode() == note.inode and entry.is_file(follow_symlinks=False):
-            with Path(entry.path).open("r+b") as file:
-                if _tail(file, note.begin) == note.tail or not note.tail:
-                    return _cut(file, note)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.inode() == note.inode and entry.is_file(follow_symlinks=False):
+                with Path(entry.path).open("r+b") as file:
+                    if _tail(file, note.begin) == note.tail or not note.tail:
+                        return _cut(file, note)
     return bool(note.tail) and _tail(at_path, note.begin) == note.tail and _cut(at_path, note)
 
 
