@@ -356,6 +356,24 @@ async def test_tables_that_are_there_want_no_right_to_make_them(server: Postgres
     await operator.close()
 
 
+async def test_who_may_not_ask_for_its_process_prepares_nothing(server: PostgresServer) -> None:
+    """A hardened server: whether there is a pooler cannot be told, and all works."""
+    name = f"hardened_{os.urandom(4).hex()}"
+    operator = await asyncpg.connect(server.url)
+    await operator.execute(f"create role {name} login password 'pw'")
+    await operator.execute(f"create database {name} owner {name}")
+    await operator.close()
+    place = urlsplit(server.url)._replace(path=f"/{name}")
+    operator = await asyncpg.connect(place.geturl())
+    await operator.execute("revoke execute on function pg_backend_pid() from public")
+    await operator.close()
+    theirs = place._replace(netloc=f"{name}:pw@{place.hostname}:{place.port}").geturl()
+    store = await _connect_to(theirs)
+    await store.cursors.put("sink", 3)
+    assert await store.cursors.get("sink") == 3
+    await store.close()
+
+
 async def test_a_wrong_password_is_not_a_server_that_is_away(server: PostgresServer) -> None:
     """Trying again would not help."""
     url = server.url.replace(server.password, "wrong")

@@ -69,6 +69,14 @@ class Tasks:
             try:
                 await work()
                 return
+            except asyncio.CancelledError as error:
+                own = asyncio.current_task()
+                if own is None or own.cancelling():
+                    raise
+                # Nobody asked this task to end: what it waited for was called off.
+                called_off = RuntimeError("what it waited for was called off")
+                called_off.__cause__ = error
+                self._report(self._log.bind(task=name, **told), called_off, pause_ms)
             except Exception as error:
                 self._report(self._log.bind(task=name, **told), error, pause_ms)
             if self._clock.monotonic_ms() - started_ms >= STEADY_MS:

@@ -200,7 +200,7 @@ async def test_each_topic_that_forgets_is_named_to_who_may_not_change_it(
     with capture_logs() as logs:
         for name in names * 2:
             await bus.input_log(name)
-    told = [each for each in logs if each["event"] == "a topic forgets what is needed"]
+    told = [each for each in logs if each["event"] == "a topic may forget what is needed"]
     assert [each["topic"] for each in told] == topics
     assert told[0]["has"] == {"retention.bytes": "100000"}
     assert told[0]["hint"] == "set of the topic retention.bytes=-1"

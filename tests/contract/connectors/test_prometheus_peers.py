@@ -110,7 +110,7 @@ async def test_of_a_large_page_the_metric_alone_is_read(monkeypatch: pytest.Monk
     others = "".join(f'other{{n="{number}"}} 1\n' for number in range(50_000))
 
     async def target(request: web.Request) -> web.Response:
-        own = "# HELP m_total a\n# TYPE m_total counter\n" + 'm_total{a="b"} 7\n'
+        own = "#  HELP m_total a\n  # TYPE  m_total counter\n" + '\tm_total{a="b"} 7\n'
         return web.Response(text=f"# TYPE other gauge\n{others}{own}# EOF\n")
 
     monkeypatch.setattr(scrape, "MAX_BYTES", 1_000)

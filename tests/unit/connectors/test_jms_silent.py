@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import AsyncIterator
@@ -65,3 +66,45 @@ async def test_a_silent_broker_holds_up_its_own_sink_alone(
     if not breaks_off:
         assert {str(error)[:24] for error in ended} == {"the broker at 127.0.0.1:"}
         assert all("has not answered within" in str(error) for error in ended)
+
+
+@asynccontextmanager
+async def leaving(answers: int) -> AsyncIterator[str]:
+    """Takes connections; from the second message of each on it hangs up without a word, until so
+    many connections were made. Then it answers each message."""
+    made = 0
+
+    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal made
+        made += 1
+        number, sent = made, 0
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                frame = (await reader.readuntil(b"\0")).lstrip()
+                if frame.startswith(b"STOMP"):
+                    writer.write(b"CONNECTED\nversion:1.2\nheart-beat:0,0\n\n\0")
+                elif frame.startswith(b"SEND"):
+                    sent += 1
+                    if number > answers:
+                        receipt = frame.partition(b"\nreceipt:")[2].partition(b"\n")[0]
+                        writer.write(b"RECEIPT\nreceipt-id:" + receipt + b"\n\n\0")
+                    elif sent == 2:
+                        break
+        writer.close()
+
+    server = await asyncio.start_server(taken, "127.0.0.1", 0)
+    yield f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server.close()
+
+
+async def test_messages_that_fail_together_fail_as_the_broker_s_and_come_again() -> None:
+    """Each of them closes what is left of the connection. None is called off by another one."""
+    async with leaving(3) as url, asyncio.timeout(PATIENCE_S):
+        sink = JmsSink({"provider.url": url, "destination": "t"})
+        while True:
+            sends = (sink.send(message(number)) for number in range(4))
+            ended = await asyncio.gather(*sends, return_exceptions=True)
+            if ended == [None] * 4:
+                break
+            assert all(error is None or isinstance(error, OSError) for error in ended)
+        await sink.close()

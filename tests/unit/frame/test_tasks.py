@@ -54,6 +54,28 @@ async def test_a_bug_is_survived_like_a_server_that_is_away() -> None:
     assert runs == 3
 
 
+async def test_what_was_called_off_elsewhere_does_not_end_a_task() -> None:
+    """What it waited for was cancelled, and nobody has cancelled it: that is told, and it begins
+    again."""
+    clock = VirtualClock()
+    tasks = Tasks(clock, get_logger())
+    tries = 0
+
+    async def work() -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            elsewhere: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            elsewhere.cancel()
+            await elsewhere
+
+    with capture_logs() as logs:
+        tasks.supervise("pump", work)
+        await clock.advance_ms(10_000)
+    assert tries == 2
+    assert [each["error"] for each in logs] == ["what it waited for was called off"]
+
+
 async def test_stopping_outlasts_a_lost_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that takes a cancellation for itself is cancelled again."""
     monkeypatch.setattr(frame_tasks, "CANCEL_AGAIN_S", 0.01)

@@ -67,6 +67,7 @@ def test_whole_numbers_of_xml_are_kept_to_the_last_digit() -> None:
         "d": 1.5,
     }
     assert call("map:createFromXML", f"<r><n>{2**64}</n></r>") == {"n": 2.0**64}
+    assert call("map:createFromXML", f"<r><n>{'0' * 5_000}1</n></r>") == {"n": 1}
 
 
 @pytest.mark.parametrize(("text", "base"), [("0x1f", 16), ("0b1", 2), ("1_0", 10), ("²", 10)])

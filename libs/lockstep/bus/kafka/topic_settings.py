@@ -24,7 +24,7 @@ _POLICY: Final = "cleanup.policy"
 _ROOM: Final = "retention.bytes"
 _STAMPS: Final = "message.timestamp.type"
 _FOLLOWING: Final = (_SIZE, _AGE, _IN_SYNC, _POLICY, _ROOM, _STAMPS)
-_FORGETTING: Final = (_POLICY, _ROOM)
+_FORGETTING: Final = (_POLICY, _ROOM, _STAMPS)
 _NO_LIMIT: Final = "-1"
 
 
@@ -113,7 +113,7 @@ class TopicSettings:
         if wanted and topic not in self._forgetting:
             self._forgetting.add(topic)
             get_logger().warning(
-                "a topic forgets what is needed",
+                "a topic may forget what is needed",
                 topic=topic,
                 has={name: found[name] for name in wanted},
                 hint="set of the topic " + ", ".join(f"{k}={v}" for k, v in wanted.items()),

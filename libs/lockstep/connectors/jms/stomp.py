@@ -51,10 +51,17 @@ class _Threads:
         self._pool: ThreadPoolExecutor | None = None
 
     async def run(self, call: Callable[[], Any]) -> Any:
-        """In one of them."""
+        """In one of them. OSError where they are ended meanwhile."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="jms")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+        waiting = self._pool.submit(call)
+        try:
+            return await asyncio.wrap_future(waiting)
+        except asyncio.CancelledError:
+            own = asyncio.current_task()
+            if own is not None and own.cancelling():
+                raise
+            raise OSError("the connection to the broker was closed meanwhile") from None
 
     def end(self) -> None:
         """What still waits ends with its socket."""
@@ -258,10 +265,12 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None
+        # Of many that fail at once each closes: the threads go with the connection, by one of them.
+        threads, self._threads = self._threads, _Threads()
         if connection is not None:
             connection.remove_listener("lockstep")
-            await _left(connection, self._threads)
-        self._threads.end()
+            await _left(connection, threads)
+        threads.end()
 
 
 async def _left(connection: Any, threads: _Threads) -> None:

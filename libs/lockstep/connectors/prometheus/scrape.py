@@ -66,11 +66,15 @@ class PrometheusSource(Source):
     async def _own_lines(self, page: aiohttp.StreamReader) -> str:
         """Those that may be of the metric. ValueError where they are too many."""
         name = self._options["metric.name"].removesuffix("_total").encode()
-        begins = (name, b"# TYPE " + name, b"# HELP " + name)
+        about = (b"# TYPE " + name, b"# HELP " + name)
         kept: list[bytes] = []
         left = MAX_BYTES
         async for line in page:
-            if line.startswith(begins):
+            said = line.lstrip(b" \t")
+            # Between the words of a comment there may be any blanks.
+            if said.startswith(name) or (
+                said.startswith(b"#") and b" ".join(said.split(None, 3)).startswith(about)
+            ):
                 kept.append(line)
                 left -= len(line)
                 if left < 0:

@@ -3,28 +3,27 @@ in which they came."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from lockstep.events import AttributeType
 from lockstep.events.objects import LEVELS_MAX
 from lockstep.functions import json_documents
+from lockstep.functions.collected import taking
 from lockstep.functions.convert import object_text
 from lockstep.functions.java_equality import contains
 from lockstep.functions.levels import LevelsError, check_levels
-from lockstep.functions.nulls import Factory, plain
-from lockstep.operators.contract import Context
+from lockstep.functions.nulls import Factory
 from lockstep.operators.errors import EventError
 from lockstep.plan import java
-from lockstep.siddhiql.catalogue import Argument
 
 Entries = Mapping[Any, Any]
 
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
+_LONGEST = 100
+"""Python reads no more than some thousand digits."""
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 XML_MAX_CHARACTERS = 16_000_000
 
@@ -85,7 +84,7 @@ def _leaf(element: ElementTree.Element) -> Any:
     if not number.is_integer() or abs(number) > 2**63:
         return number
     # A double has 53 bits: a long goes no way through it.
-    whole = int(text) if _WHOLE.fullmatch(text) else int(number)
+    whole = int(text) if _WHOLE.fullmatch(text) and len(text) <= _LONGEST else int(number)
     return whole if java.LONG_MIN <= whole <= java.LONG_MAX else number
 
 
@@ -175,34 +174,6 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "toXML": _to_xml,
 }
 
-_TAKING = frozenset({"create", "put", "putIfAbsent", "replace"})
-
-
-def _taking(function: Callable[..., Any]) -> Factory:
-    """A function that puts its arguments into a map. A map does not know that a number is a
-    `float`, so it gets the double that prints as the float does."""
-
-    def made(arguments: Sequence[Argument], context: Context) -> Callable[..., Any]:
-        single = [argument.type is AttributeType.FLOAT for argument in arguments]
-        if not any(single):
-            return function
-
-        def taking(*values: Any) -> Any:
-            pairs = zip(values, single, strict=True)
-            return function(*(_printed(value) if is_float else value for value, is_float in pairs))
-
-        return taking
-
-    return made
-
-
-def _printed(value: Any) -> Any:
-    if not isinstance(value, float) or not math.isfinite(value):
-        return value
-    return float(java.float_text(value, single=True))
-
-
 FUNCTIONS: dict[tuple[str, str], Factory] = {
-    ("map", name): (_taking if name in _TAKING else plain)(function)
-    for name, function in _PLAIN.items()
+    ("map", name): taking(function) for name, function in _PLAIN.items()
 }

@@ -6,7 +6,7 @@ same rows in the same order as a scan of the content (semantics 7.17, 9).
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
@@ -18,6 +18,9 @@ from lockstep.siddhiql.catalogue.windows import Leaves
 from lockstep.tables.meaning import Match, SomeFailedError
 
 Condition = Callable[[Any], bool]
+_Bucket = deque[StreamEvent] | OrderedDict[int, StreamEvent]
+"""The oldest first. Where they leave in any order, by the identity of their rows: what leaves has
+the very row that came, and no other event inside has it, as it would have the same key."""
 
 
 class Findable(Protocol):
@@ -107,8 +110,8 @@ class Keyed:
         self._match = match
         self._attributes = tuple(equality.attribute for equality in match.equalities)
         self._follows = leaves in (Leaves.IN_ORDER, Leaves.IN_ANY_ORDER)
-        self._in_order = leaves is Leaves.IN_ORDER
-        self._buckets: dict[tuple[Any, ...], deque[StreamEvent]] | None = None
+        self._by_identity = leaves is Leaves.IN_ANY_ORDER
+        self._buckets: dict[tuple[Any, ...], _Bucket] | None = None
         self._followed = 0
 
     def _key(self, event: StreamEvent) -> tuple[Any, ...]:
@@ -123,26 +126,30 @@ class Keyed:
             return
         for event in chunk:
             if event.kind == CURRENT:
-                self._buckets.setdefault(self._key(event), deque()).append(event)
+                self._enter(self._buckets, event)
                 self._followed += 1
             elif event.kind == EXPIRED:
                 self._drop(self._buckets, event)
 
-    def _drop(self, buckets: dict[tuple[Any, ...], deque[StreamEvent]], event: StreamEvent) -> None:
+    def _enter(self, buckets: dict[tuple[Any, ...], _Bucket], event: StreamEvent) -> None:
+        bucket = buckets.get(key := self._key(event))
+        if bucket is None:
+            bucket = buckets[key] = OrderedDict() if self._by_identity else deque()
+        if isinstance(bucket, OrderedDict):
+            bucket[id(event.data)] = event
+        else:
+            bucket.append(event)
+
+    def _drop(self, buckets: dict[tuple[Any, ...], _Bucket], event: StreamEvent) -> None:
         self._followed -= 1
         key = self._key(event)
         bucket = buckets.get(key)
         if bucket is None:
             return
-        if self._in_order:
+        if not isinstance(bucket, OrderedDict):
             bucket.popleft()
-        else:
-            # Equal rows have one unique key, so no two of them are inside.
-            place = next((n for n, held in enumerate(bucket) if held.data == event.data), None)
-            if place is None:
-                self._followed = -1  # the index is built anew
-                return
-            del bucket[place]
+        elif bucket.pop(id(event.data), None) is None:
+            self._followed = -1  # the index is built anew
         if not bucket:
             del buckets[key]
 
@@ -151,19 +158,20 @@ class Keyed:
         for value in key:
             if value is None or value != value:
                 return []  # nothing is equal to null or to a not-a-number
-        candidates = self._current().get(key, ())
+        bucket = self._current().get(key, ())
+        candidates = bucket.values() if isinstance(bucket, OrderedDict) else bucket
         if self._match.exact:
             return list(candidates)
         return self._match.rows(event, candidates, goes_on=True)
 
-    def _current(self) -> dict[tuple[Any, ...], deque[StreamEvent]]:
+    def _current(self) -> dict[tuple[Any, ...], _Bucket]:
         buckets = self._buckets
         if buckets is not None and (not self._follows or self._followed == len(self._content())):
             return buckets
         buckets = self._buckets = {}
         content = list(self._content())
         for held in content:
-            buckets.setdefault(self._key(held), deque()).append(held)
+            self._enter(buckets, held)
         self._followed = len(content)
         return buckets
 

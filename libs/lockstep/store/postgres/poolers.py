@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import asyncpg
 
-_OURS: Final = "select where pg_backend_pid() = {pid}"
+_OURS: Final = "select 1 where pg_backend_pid() = {pid}"
 """Sent without being prepared; its answer's tag tells how many rows there are."""
 _ONE_ROW: Final = "SELECT 1"
 
@@ -42,6 +42,10 @@ class Connecting:
 
 async def _is_direct(connection: Any) -> bool:
     """The process that said hello serves the session. A pooler says hello with a number of its own,
-    as it has to find the right one when a request is called off."""
-    said = await connection.execute(_OURS.format(pid=connection.get_server_pid()))
+    as it has to find the right one when a request is called off. Where it may not be asked, nothing
+    is prepared: that is right anywhere."""
+    try:
+        said = await connection.execute(_OURS.format(pid=connection.get_server_pid()))
+    except (asyncpg.InsufficientPrivilegeError, asyncpg.SyntaxOrAccessError):
+        return False
     return bool(said == _ONE_ROW)

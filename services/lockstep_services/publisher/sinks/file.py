@@ -4,7 +4,7 @@ The note is written before the lines: how far the file went, how much is added, 
 the last row in it. So who opens the file after a crash knows whether the lines came through, and no
 row stands in it twice, whatever the lines look like. A file that is renamed (by logrotate) is
 followed by a new one, also while it is open; a torn one is mended where it is now, also in a folder
-that was copied to another disk.
+that was copied to another disk, if lines stood in it before.
 
 A publisher that has lost its lease may still be writing when the next one begins. So both look at
 the note and write behind it under one lock, and a row that the other has written is passed over.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep_services.console import __main__ as console
+from lockstep_services.console import entry as console
 
 
 def test_a_console_without_its_packages_says_what_to_install(
