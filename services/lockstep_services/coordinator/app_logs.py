@@ -16,7 +16,7 @@ from typing import Final
 from lockstep.bus import Bus, LogGoneError, LogName, NoRoomError
 from lockstep.clock import Clock
 from lockstep.control import group_and_layout, log_of
-from lockstep.events import Life, UnavailableError
+from lockstep.events import Life, LockstepError, UnavailableError
 from lockstep.events.since import since_in, without_since
 from lockstep.store import Deployment, Origin, Removed, Store, owner_of
 from lockstep.telemetry import Logger
@@ -50,6 +50,7 @@ class AppLogs:
         self._carried = carried
         self._looked = 0
         self._unknown: frozenset[str] = frozenset()
+        self._up_to_date: set[LogName] = set()
 
     async def removed(self, app: str) -> Removed | None:
         """What was deployed last under that name and is not now."""
@@ -143,7 +144,7 @@ class AppLogs:
         """Says which deployed apps have lost their input log, or an output log. It is not made
         anew: positions would count from 1 again, behind which everybody is already, and rows would
         stand a second time. A list may lack what was made lately: only an input log that is missing
-        in it is asked for by itself."""
+        in it is asked for by itself. Those that are there follow the settings."""
         deployed = await self._store.deployments.list()
         there = set(await self._bus.logs(None, inputs=True))
         await self._tell_unknown({one.app for one in there}, deployed)
@@ -168,6 +169,29 @@ class AppLogs:
                         "an app has lost an output log: undeploy it with purge, deploy it again",
                         app=deployment.app, group=name.group, partition=str(name.partition),
                     )  # fmt: skip
+        await self._bring_up_to_date([log_of(one) for one in deployed if log_of(one) in there])
+
+    async def _bring_up_to_date(self, inputs: Sequence[LogName]) -> None:
+        """Input logs that are there follow the settings of the bus as they are now, as those that
+        are made do: once an archive is given they forget nothing by age. Each is looked at once, as
+        soon as this process coordinates or it is deployed."""
+        for name in inputs:
+            if name in self._up_to_date:
+                continue
+            try:
+                await self._bus.input_log(name, make=False)  # a list may name what is lost
+                await self._bus.input_log(name)
+            except LogGoneError:
+                continue
+            except UnavailableError:
+                raise
+            except LockstepError as error:
+                self._log.warning(
+                    "an input log does not follow the settings", app=name.app, error=str(error)
+                )
+                continue
+            self._up_to_date.add(name)
+        self._up_to_date.intersection_update(inputs)
 
     async def _tell_unknown(self, apps: set[str], deployed: Sequence[Deployment]) -> None:
         """Says which apps have logs and are not known to the store, so that nobody runs them: its

@@ -36,6 +36,8 @@ from lockstep_services.processor.revise.upgrading import UpgradeLoop
 from lockstep_services.processor.revise.warming import WarmLoop
 
 FLUSH_LIMIT_MS: Final = 10_000
+LAST_REVISION_LIMIT_MS: Final = 2_000
+"""Whoever waits for a unit to go waits for its last revision no longer."""
 
 
 class GroupRunner:
@@ -54,6 +56,7 @@ class GroupRunner:
         self._publishing: Publishing | None = None
         self._leadership: Leadership | None = None
         self._fold: FoldLoop | None = None
+        self._revisions: RevisionLoop | None = None
         self._is_leaving = False
         self._is_over = asyncio.Event()
         self._failure: str | None = None
@@ -103,14 +106,15 @@ class GroupRunner:
                 self._failure = describe(error)
                 raise
 
-    async def drain(self, giving: asyncio.Semaphore) -> None:
+    async def drain(self, giving: asyncio.Semaphore, *, last_until_ms: int, is_gone: bool) -> None:
         """Publishes what is folded, then gives the lead away at once, unless that many do already.
         Does not begin again: a replica that fails meanwhile has given everything back, and is not
-        waited for."""
+        waited for. `last_until_ms`: no last revision is begun later; `is_gone`: nobody goes on."""
         self._is_leaving = True
-        await done_before(self._give(giving), self._is_over.wait())
+        giving_away = self._give(giving, last_until_ms, is_gone=is_gone)
+        await done_before(giving_away, self._is_over.wait())
 
-    async def _give(self, giving: asyncio.Semaphore) -> None:
+    async def _give(self, giving: asyncio.Semaphore, last_until_ms: int, *, is_gone: bool) -> None:
         replica, publishing = self._replica, self._publishing
         if replica is None or publishing is None or self._leadership is None:
             return
@@ -122,7 +126,16 @@ class GroupRunner:
             elif replica.lead.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
                 held = len(replica.running.engine.outbox)
                 self._log.warning("not everything was published", held=held)
+            elif is_gone or not replica.site.others():
+                await self._take_last(last_until_ms)
             await self._leadership.end()
+
+    async def _take_last(self, until_ms: int) -> None:
+        """Where nobody else has the state. For a while: without it the log is folded again."""
+        clock = self._around.clock
+        left_ms = min(LAST_REVISION_LIMIT_MS, until_ms - clock.monotonic_ms())
+        if left_ms > 0 and self._revisions is not None:
+            await done_before(self._revisions.take_last(), clock.sleep_ms(left_ms))
 
     async def _comes_to_rest(self, replica: Replica) -> bool:
         """No further slice; True when the one under way has ended. A function that does not return
@@ -201,6 +214,7 @@ class GroupRunner:
         if (last := running.engine.outbox.last_id) is not None:
             leadership.tell(facts.RowsHeld(last))
         self._replica, self._fold, self._publishing = replica, fold, publishing
+        self._revisions = revisions
         self._failure = None
         self._leadership, self._upgrade, self._warm = leadership, upgrade, warm
         engine = running.engine

@@ -45,6 +45,10 @@ GIVE_AT_A_TIME: Final = 32
 """So many leads are given away at a time: each is a request to the lease server, on a connection of
 its own."""
 
+LAST_REVISIONS_MS: Final = 5_000
+"""All units that go at a time begin their last revisions within that: a thousand would hold up the
+stop of a process."""
+
 
 class Processor:
     """All replicas of this node. `spark` is what executors share, where they share something."""
@@ -125,7 +129,8 @@ class Processor:
         await self._context.tasks.stop("contact")
         await self._beating.leave()
         await self._presence.leave()
-        await all_of(map(self._end, self._runners))
+        last_until_ms = self._last_until_ms()
+        await all_of(self._end(key, last_until_ms, is_gone=False) for key in self._runners)
 
     async def stop(self) -> None:
         """Says goodbye."""
@@ -146,10 +151,11 @@ class Processor:
             unit.key: unit for view in self._catalogue.views for unit in (*view.former, *view.units)
         }
         mine = {key for key in units if self._context.node in self._catalogue.nodes(key)}
+        last_until_ms = self._last_until_ms()
         await all_of(
-            self._end(key)
-            for key, carrying in self._runners.items()
-            if key not in mine or not carrying.carries(units[key])
+            self._end(key, last_until_ms, is_gone=not (key in units and one.carries(units[key])))
+            for key, one in self._runners.items()
+            if key not in mine or not one.carries(units[key])
         )
         for key in sorted(mine):
             view, nodes = units[key], self._catalogue.nodes(key)
@@ -172,9 +178,14 @@ class Processor:
         async with self._assigning:
             await all_of(map(self._stop_unit, self._runners))
 
-    async def _end(self, key: str) -> None:
+    def _last_until_ms(self) -> int:
+        return self._context.clock.monotonic_ms() + LAST_REVISIONS_MS
+
+    async def _end(self, key: str, last_until_ms: int, *, is_gone: bool) -> None:
         try:
-            await self._runners[key].drain(self._giving)
+            await self._runners[key].drain(
+                self._giving, last_until_ms=last_until_ms, is_gone=is_gone
+            )
         finally:  # whatever could not be given away: it does not go on here
             await self._stop_unit(key)
         await self._context.world.bus.topics.publish(LEASE_NUDGE, key.encode())

@@ -25,12 +25,14 @@ from lockstep.control import (
 from lockstep.control.gathering import first_behind
 from lockstep.events import Position
 from lockstep.settings import Settings
-from lockstep.store import Revisions
+from lockstep.store import Revision, Revisions
 from lockstep.telemetry import Logger
 from lockstep_services.publisher.fleet_log import FLEET_CURSORS, position_of
 from lockstep_services.publisher.trimming import Pauses, kept_bytes, trim_to
 
 MAX_SEEN: Final = 4_096
+PARTS: Final = 4
+"""A log is nearly full when so many parts of it but one are taken."""
 
 
 class _Ends:
@@ -81,8 +83,10 @@ class FleetTrimmer:
         self.pauses = Pauses(clock, settings.publisher.trim_interval_ms)
         self._keep_records = settings.publisher.keep_records
         self._keep_bytes = kept_bytes(settings)
+        self._full_bytes = _nearly_full_bytes(settings)
         self._delivered = delivered
         self._ends: dict[LogName, _Ends] = {}
+        self._full: set[LogName] = set()
         self.log_end: Position = 0
 
     async def run(self) -> None:
@@ -92,7 +96,7 @@ class FleetTrimmer:
             await self.pauses.pause(is_quiet=is_quiet)
             before = self.log_end
             await self.trim()
-            is_quiet = self.log_end == before
+            is_quiet = self.log_end == before and not self._full
 
     async def trim(self) -> None:
         """Once."""
@@ -132,11 +136,15 @@ class FleetTrimmer:
         """Up to which position pages need nothing: where any of the logs holds enough behind it,
         or where the layout before the present one begins."""
         found = [0]
+        self._full.clear()
         for layout in layouts:
             for name, tail in layout.tails.items():
                 log = await self._bus.output_log(name, make=False)
+                held = await log.held()
+                if held.size_bytes >= self._full_bytes:
+                    self._full.add(name)
                 unneeded = trim_to(
-                    tail.sequence, await log.held(), (), keep_records=self._keep_records,
+                    tail.sequence, held, (), keep_records=self._keep_records,
                     keep_bytes=self._keep_bytes,
                 )  # fmt: skip
                 if unneeded > 0 and (first := await first_behind(log, unneeded)) is not None:
@@ -145,7 +153,10 @@ class FleetTrimmer:
         return max([*found, *begins[:-1][-1:]])
 
     async def _needed(self, layouts: Sequence[Layout]) -> Mapping[LogName, Position]:
-        """Of logs that units read: behind which position one of them may have to read again."""
+        """Of logs that units read: behind which position one of them may have to read again. Of a
+        log that is nearly full nobody keeps more than it needs to begin: its readers get nothing
+        new when it is full, so there would be no newer revisions in the place of the oldest."""
+        tails = {name: tail for layout in layouts for name, tail in layout.tails.items()}
         units = [*self._view.units]
         if layouts[-1].begin is None:  # else all units of the former layout have ended
             units += self._view.former
@@ -154,8 +165,10 @@ class FleetTrimmer:
             if isinstance(unit, UnitView) and unit.upstream:
                 kept = await self._revisions.list(*unit.log.key)
                 oldest = min((one.position for one in kept if one.verified), default=0)
+                newest = _newest(kept, tails.get(unit.log))
                 for name in unit.upstream:
-                    found[name] = min(oldest, found.get(name, oldest))
+                    needed = newest if newest is not None and name in self._full else oldest
+                    found[name] = min(needed, found.get(name, needed))
         return found
 
     async def _remove(self, layouts: Sequence[Layout], up_to: Position) -> None:
@@ -199,3 +212,18 @@ class FleetTrimmer:
             if not any(one.verified for one in kept):
                 return False
         return True
+
+
+def _newest(kept: Sequence[Revision], tail: OutputTail | None) -> Position | None:
+    """Of the verified revisions of the state that a unit's log bears: who begins again begins with
+    the newest. None: nothing tells."""
+    state = None if tail is None else tail.generation
+    if state is None:
+        return None
+    return max((one.position for one in kept if one.verified and one.is_of(state)), default=None)
+
+
+def _nearly_full_bytes(settings: Settings) -> int:
+    """From there on a log has little room left, or none for one more record."""
+    limit_bytes = settings.bus.max_log_bytes
+    return min(limit_bytes // PARTS * (PARTS - 1), limit_bytes - settings.bus.max_message_bytes)

@@ -179,6 +179,7 @@ class FoldLoop:
     async def _fold(self, entries: Sequence[EncodedEntry], *, has_more: bool) -> None:
         started_ms = self._clock.monotonic_ms()
         self._reach.folding_since_ms = started_ms
+        before = self._running.engine.position
         upstream = () if self._channels is None else self._channels.take(entries[-1].position)
         span = self._site.traces.follow("fold", _traces_in(entries), **self._site.labels)
         with span:
@@ -191,6 +192,7 @@ class FoldLoop:
         self._reach.folded.set()
         self._touched_ms = self._clock.monotonic_ms()
         result, events = folded.result, folded.events
+        self._reach.filling.read(before, _sizes(entries, result.position))
         _tell_of_poison(self._site, self._running.engine, folded)
         took_ms = self._clock.monotonic_ms() - started_ms
         self._reach.effort.folded(self._touched_ms, events=events, busy_ms=took_ms)
@@ -270,6 +272,11 @@ def _by_stream(entries: Sequence[EncodedEntry]) -> dict[str, int]:
         if isinstance(header, EventsHeader):
             found[header.stream] = found.get(header.stream, 0) + header.events
     return found
+
+
+def _sizes(entries: Sequence[EncodedEntry], up_to: Position) -> list[tuple[Position, int]]:
+    """Of those that were folded."""
+    return [(each.position, each.size_bytes) for each in entries if each.position <= up_to]
 
 
 def _events_in(entry: EncodedEntry) -> int:

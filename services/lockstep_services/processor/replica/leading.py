@@ -10,6 +10,7 @@ from lockstep.events import OutputId, Position
 from lockstep.leader.protocol import Permit
 from lockstep.telemetry import Recent, RecentBy
 from lockstep_services.processor.replica.effort import Effort
+from lockstep_services.processor.replica.filling import Filling
 from lockstep_services.processor.replica.passing import Passing
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
@@ -110,7 +111,8 @@ class Reach:
     when the units of another layout go on behind what it has folded; `folded` with each slice.
     `events`, `rows`: what has come of each input stream, and what each query gave, lately.
     `took_more`: it has folded more than ticks. `end_read`: where the log ended when it was read
-    last, if that is folded."""
+    last, if that is folded. `filling`: how full the log may be; `input_full`: that it is, and
+    why it forgets nothing."""
 
     site: Site
     running: Running
@@ -122,6 +124,8 @@ class Reach:
     end_read: Position = 0
     folding_since_ms: int | None = None
     took_more: bool = False
+    filling: Filling = field(default_factory=Filling)
+    input_full: str | None = None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     folded: asyncio.Event = field(default_factory=asyncio.Event)
     effort: Effort = field(init=False)

@@ -60,7 +60,9 @@ class Replica:
             state_full=full is not None,
             ready=ready,
             unfoldable=engine.unfoldable or 0,
-            trouble=engine.stopped or self._slow() or full or self.trouble.text,
+            trouble=(
+                engine.stopped or self._slow() or full or self.reach.input_full or self.trouble.text
+            ),
             began_empty=running.began_empty,
             behind_ms=progress.behind_ms,
             generation=generation.life.number,

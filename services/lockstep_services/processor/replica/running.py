@@ -61,13 +61,15 @@ class Running:
 
     `is_recorded`: the output log bears its generation. `unrecorded`: it began empty, and the log
     does not say so yet. `began_empty`: what did not fit of the state before. `past`: how far what
-    the app is to begin with is folded, beside the state that runs.
+    the app is to begin with is folded, beside the state that runs. `stored_ms`: when the revision
+    was taken that it began with, or the empty state.
     """
 
     engine: AppEngine
     generation: Generation
     wanted: Wanted
     is_recorded: bool = False
+    stored_ms: int = 0
     unrecorded: Beginning | None = None
     began_empty: tuple[str, ...] = ()
     past: PastStatus | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from lockstep.bus import InputLog, LogGoneError, LogName, OutputLog, OutputTail
 from lockstep.control import AppView, UnitView
@@ -26,28 +27,38 @@ from lockstep_services.processor.revise.inheriting import inherit
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import EnvelopeError, unseal
 
+AGED_HINT: Final = (
+    "without an archive an input log forgets what is older than bus.max_log_age_ms, also of an app"
+    " that does not run: `lockstep undeploy --purge`, then deploy it again, and it begins empty;"
+    " with an archive (archive.folder) nothing is forgotten before the archive has it"
+)
+
 
 class NoBeginningError(LockstepError):
     """Neither a revision nor the log's beginning is there: the state cannot be rebuilt."""
 
     @classmethod
-    def because(cls, message: str, unusable: LockstepError | None, where: str) -> NoBeginningError:
-        """`unusable`: why the newest revision cannot be used, if there was one."""
+    def because(
+        cls, message: str, unusable: LockstepError | None, where: str, hint: str | None = None
+    ) -> NoBeginningError:
+        """`unusable`: why the newest revision cannot be used, if there was one; else `hint`."""
         if unusable is None:
-            return cls(message, where=where)
+            return cls(message, where=where, hint=hint)
         return cls(f"{message}: {unusable.message}", where=where, hint=unusable.hint)
 
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
     """An engine and the generation of its state. `is_empty`: that begins here; `lost`: what of the
-    layout before it goes on without; `unusable`: why it is not the newest revision."""
+    layout before it goes on without; `unusable`: why it is not the newest revision; `stored_ms`:
+    when the revision was taken."""
 
     engine: AppEngine
     generation: Generation
     is_empty: bool
     lost: tuple[str, ...] = ()
     unusable: LockstepError | None = None
+    stored_ms: int = 0
 
 
 async def begin(
@@ -78,13 +89,17 @@ async def begin(
             )
         site = Site(**vars(around), name=name, input=input_log, output=output_log)
         wanted = Wanted(view, nodes, around.settings.processor)
-        running = Running(engine, begun.generation, wanted, began_empty=begun.lost)
+        stored_ms = begun.stored_ms or around.clock.now_ms()
+        running = Running(
+            engine, begun.generation, wanted, stored_ms=stored_ms, began_empty=begun.lost
+        )
         lead = Lead()
         if begun.is_empty:
             running.unrecorded = Beginning(*await engine.contents())
         published = Published(site, running, lead)
         published.saw(tail)
         reach = Reach(site, running, lead, published, last, last)
+        reach.filling.begins(first, engine.position)
         return Replica(site, running, lead, reach, published)
     except BaseException:  # a cancellation as well: nobody else knows of the engine
         await engine.close()
@@ -118,7 +133,7 @@ def _tell_of_gap(
     if is_state:
         raise NoBeginningError.because(
             f"the log begins at {first}, the newest usable revision is at {position}",
-            begun.unusable, name.app,
+            begun.unusable, name.app, AGED_HINT,
         )  # fmt: skip
 
 
@@ -152,7 +167,10 @@ async def _begun(
             restored = await _restored(around, view, revision, offload)
             if not isinstance(restored, LockstepError):
                 generation = generation_at(revision, tail)
-                return _Begun(restored, generation, is_empty=False, unusable=unusable)
+                return _Begun(
+                    restored, generation, is_empty=False, unusable=unusable,
+                    stored_ms=revision.created_ms,
+                )  # fmt: skip
             unusable = unusable or restored
     generation = Generation(_first_life(deployment), origin)
     there = tail.generation

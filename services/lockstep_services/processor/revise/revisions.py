@@ -1,29 +1,24 @@
 """Takes revisions at an interval: by a standby if there is one, so that the leader never pauses.
 
-A revision counts once a restore of it has been verified. Old ones go, and with them what the
-input log holds for them alone.
+A revision counts once a restore of it has been verified.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import Any, Final
 
-from lockstep.bus import LogName
-from lockstep.control import UnitView, archived_to, forget_progress
-from lockstep.control.endings import Ending, ending_id, endings_of, last_revision
-from lockstep.control.units import places_of
-from lockstep.events import Generation, Life, LockstepError, Position, UnavailableError
+from lockstep.events import Generation, LockstepError, Position, UnavailableError
 from lockstep.execute.local import open_local
 from lockstep.execute.reference.executor import ReferenceExecutor
 from lockstep.operators.state import Bytes, Pieces, Sink
 from lockstep.plan import AppPlan, Plans
-from lockstep.store import Deployment, Revision, Stale, revision_id
+from lockstep.store import Revision, Stale, revision_id
 from lockstep_services.processor.replica.leading import Lead, Reach
-from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import MakeOffload, Site
 from lockstep_services.processor.replica.standby import HOT, takers
+from lockstep_services.processor.revise.forgetting import Forgetting
 from lockstep_services.processor.revise.pacing import RevisionPace
 from lockstep_services.processor.state.engine import AppEngine
 from lockstep_services.processor.state.envelope import Contents, seal, unseal
@@ -31,6 +26,9 @@ from lockstep_services.processor.state.envelope import Contents, seal, unseal
 REFUSED: Final = "refused: "
 BEGINNING_LIMIT_MS: Final = 2_000
 BEGINNING_POLL_MS: Final = 20
+AGE_PARTS: Final = 4
+"""A state that has moved at all has a revision each such part of the time for which input logs keep
+what came."""
 FIRST_TICK: Final = 1
 """Where a new log has it: whoever begins anew folds it again in no time."""
 
@@ -60,7 +58,10 @@ class RevisionLoop:
         self._log = site.log
         self._last: tuple[Position, Generation] | None = None
         self._last_id = ""
-        self._tidied: Life | None = None
+        self._stored: tuple[Position, int] = (running.engine.position, running.stored_ms)
+        """Where the newest revision of this state stands that is known here, and when it was
+        taken."""
+        self._forgetting = Forgetting(site, running, lead, reach)
         self.outdone_by = 0
         """The epoch for which the store refused a revision last: somebody has led since."""
 
@@ -68,16 +69,21 @@ class RevisionLoop:
         """Until cancelled; a store that is away, or refuses us, is waited for."""
         while True:
             await self._clock.sleep_ms(self._settings.snapshot_interval_ms)
-            if not self._is_due():
-                continue
-            await self._clock.sleep_ms(self._pace.wait_ms(self._clock.monotonic_ms()))
-            if not self._is_due():
-                continue
             try:
-                await self.take()
+                if not self._is_due():
+                    await self._make_room()
+                    continue
+                await self._clock.sleep_ms(self._pace.wait_ms(self._clock.monotonic_ms()))
+                if self._is_due():
+                    await self.take()
             except UnavailableError as error:
                 say = self._log.warning if error.retryable else self._log.error
                 say("no revision taken", error=str(error))
+
+    async def _make_room(self) -> None:
+        """Nothing moves where the input log is full. Only a leader can ask whether it is."""
+        if self._running.is_settled and (self._lead.is_active or self._is_taker()):
+            await self._forgetting.make_room()
 
     def _is_due(self) -> bool:
         """It is this replica's turn, and there is something new since the last one. The state in
@@ -85,10 +91,32 @@ class RevisionLoop:
         """
         running = self._running
         position, generation = running.engine.position, running.generation
-        is_more = position > FIRST_TICK or self._reach.took_more
+        is_more = position > FIRST_TICK or self._reach.took_more or self._is_aging
         has_begun = position > generation.position and is_more
         has_moved = has_begun and (position, generation) != self._last
         return has_moved and running.is_settled and self._is_taker()
+
+    @property
+    def _is_aging(self) -> bool:
+        """The log may soon forget by age what stands behind the newest revision, be it a tick:
+        nobody could begin from that revision any more."""
+        position, stored_ms = self._stored
+        age_ms = self._clock.now_ms() - stored_ms
+        limit_ms = self._site.settings.bus.max_log_age_ms // AGE_PARTS
+        return self._running.engine.position > position and age_ms >= limit_ms
+
+    async def take_last(self) -> None:
+        """Before this replica goes, as the last one or not to come back: the log may have forgotten
+        what stands behind the newest revision when somebody begins again."""
+        engine, is_ending = self._running.engine, self._reach.has_ended
+        if not self._lead.is_active or not self._running.is_settled or is_ending:
+            return
+        if engine.position <= self._stored[0]:
+            return
+        try:
+            await self.take()
+        except LockstepError as error:
+            self._log.warning("no last revision taken", error=str(error))
 
     async def take(self) -> str:
         """The id of a verified revision of the present position, or `REFUSED` and why."""
@@ -98,6 +126,7 @@ class RevisionLoop:
             return f"{REFUSED}the app is just beginning"
         taken = (self._running.engine.position, self._running.generation)
         if taken == self._last:
+            await self._forgetting.forget()
             return self._last_id
         started_ms = self._clock.monotonic_ms()
         saved = await self.save(self._running.engine, self._running.generation)
@@ -112,7 +141,7 @@ class RevisionLoop:
         metrics.observe("lockstep_processor_snapshot_bytes", saved.size_bytes, **self._site.labels)
         metrics.set("lockstep_processor_state_bytes", saved.size_bytes, **self._site.labels)
         self._log.info("revision", position=saved.position, size_bytes=saved.size_bytes)
-        await self._forget()
+        await self._forgetting.forget()
         return saved.id
 
     async def _has_begun(self) -> bool:
@@ -191,49 +220,9 @@ class RevisionLoop:
         except LookupError:
             self._log.warning("revision removed as soon as it was stored", revision=revision.id)
             return None
+        if key is None and state == self._running.generation:
+            self._stored = position, revision.created_ms
         return revision
-
-    async def _forget(self) -> None:
-        where = self._site.name.key
-        state, there = self._running.generation, await self._revisions.list(*where)
-        if any(one.life > state.life for one in there):
-            # A later state is about to begin: until it has, those of this one are not to spare.
-            return
-        # In this life another leader was about to begin elsewhere: no log will ever bear that.
-        void = [one.id for one in there if one.life == state.life and not one.is_of(state)]
-        if void:
-            await self._revisions.delete(void)
-        await self._revisions.purge(*where, keep=self._settings.revisions_to_keep)
-        await self._forget_endings()
-        await self._forget_pasts()
-        # The record at which a revision stands is kept: it may be the end of a layout.
-        view = self._running.wanted.view
-        up_to = min([await self._forgettable(one) for one in view.together]) - 1
-        kept = await archived_to(view, self._site.settings.archive, self._site.world.store.cursors)
-        up_to = up_to if kept is None else min(up_to, kept)
-        if up_to > 0:
-            await self._site.input.trim(up_to)
-
-    async def _forget_endings(self) -> None:
-        """Of a fleet the ends of so many layouts are kept, and one more, and the one which the app
-        goes back to. Its first unit sees to that."""
-        view = self._running.wanted.view
-        if not isinstance(view, UnitView) or view.log != view.log_at(*places_of(view.whole)[0]):
-            return
-        endings = await endings_of(self._revisions, self._site.name)
-        gone = over(endings, view.deployment, self._settings.revisions_to_keep)
-        await self._revisions.delete([state.id for one in gone for _, state in one.states])
-
-    async def _forget_pasts(self) -> None:
-        """What is left of folds that have ended without whoever led them, or were called off."""
-        wanted = self._running.wanted.view.deployment.life
-        if wanted != self._tidied:
-            await forget_progress(self._revisions, self._site.name, wanted)
-            self._tidied = wanted
-
-    async def _forgettable(self, name: LogName) -> Position:
-        last = await last_revision(self._revisions, name)
-        return last.position if last else forgettable(await self._revisions.list(*name.key))
 
     def _is_taker(self) -> bool:
         """The first ready hot standby by name; the leader when there is none, however far it is."""
@@ -242,16 +231,6 @@ class RevisionLoop:
             return not standbys
         is_candidate = self._reach.is_ready and self._running.wanted.standby == HOT
         return is_candidate and all(self._site.node < other for other in standbys)
-
-
-def over(endings: Sequence[Ending], present: Deployment, keep: int) -> list[Ending]:
-    """Those that make room, of the latest first. Not the one with which the present layout begins:
-    some of its units may not have read it yet. Pure."""
-    restoration, needed = present.origin.restoration, ""
-    if restoration is not None and restoration.life.number == present.layout:
-        needed = restoration.revision
-    ended = [one for one in endings if one.layout < present.layout]
-    return [one for one in ended[keep + 1 :] if ending_id(one.layout) != needed]
 
 
 async def verify(payload: bytes, plans: Plans, make_offload: MakeOffload) -> None:

@@ -224,3 +224,25 @@ def test_the_longest_name_owns_a_cursor() -> None:
     names = ("a/S.0/turn", "a/b/S.0", "a/b/S.0/turn", "b/S.0", "a")
     assert [owner_of(name, apps) for name in names] == ["a", "a/b", "a/b", None, None]
     assert owner_of("/S", {""}) == ""
+
+
+async def test_an_input_log_is_brought_up_to_date_once_by_who_coordinates() -> None:
+    """Whatever its settings were when it was made; a thousand apps cost requests only once. One
+    that is deployed later is looked at, too."""
+    scene = Scene()
+    made: list[str] = []
+    open_log = scene.bus.input_log
+
+    async def opened(name: LogName, *, make: bool = True) -> Any:
+        made.extend([name.app] if make else [])
+        return await open_log(name, make=make)
+
+    await scene.deployed("a", NOW_MS)
+    scene.bus.input_log = opened  # type: ignore[method-assign]
+    await scene.logs.tell_lost()
+    await scene.logs.tell_lost()
+    assert made == ["a"]
+    await scene.deployed("b", NOW_MS)
+    made.clear()
+    await scene.logs.tell_lost()
+    assert made == ["b"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockstep.control.endings import Ending, ending_id
 from lockstep.events import Life
 from lockstep.store import Deployment, Origin, Restoration, Revision
-from lockstep_services.processor.revise.revisions import over
+from lockstep_services.processor.revise.forgetting import over
 
 KEEP = 2
 ENDINGS = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from lockstep.bus import LogName
+from lockstep.bus import BusLimits, LogFullError, LogName
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
 from lockstep.control import AppView
-from lockstep.events import TickRecord, UnavailableError
+from lockstep.events import Generation, Life, OutputRecord, TickRecord, UnavailableError
 from lockstep.mapping import MessageWriter, build_distribution, destinations
 from lockstep.settings import load_settings
 from lockstep.siddhiql import ast
-from lockstep.store import Revision
+from lockstep.store import Revision, revision_id
 from lockstep.store.memory import MemoryStore
 from lockstep.telemetry import Metrics, get_logger
 from lockstep_services.publisher.contract import SinkBinding
@@ -106,14 +107,16 @@ class World:
                 await unit.settle(settled)
             await self.clock.advance_ms(100)
 
-    async def revise(self, view: AppView, position: int) -> None:
-        """Every unit has a verified revision there."""
+    async def revise(self, view: AppView, position: int, state: Generation | None = None) -> None:
+        """Every unit has a verified revision there; of which state, if that is to be known."""
         for unit in view.units:
             app, group, partition = unit.log.key
+            name = f"{group}.{partition}.{position}"
+            if state is not None:
+                name = revision_id(unit.key, state, position, "once")
             one = Revision(
-                f"{group}.{partition}.{position}", app, group, partition, "v", position, 1, 1,
-                verified=False, epoch=1,
-            )  # fmt: skip
+                name, app, group, partition, "v", position, 1, 1, verified=False, epoch=1
+            )
             await self.store.revisions.save(one, b"")
             await self.store.revisions.mark_verified(one.id)
 
@@ -241,6 +244,48 @@ async def test_a_channel_keeps_what_a_reader_may_fold_again() -> None:
     await world.revise(world.three, 30)
     await one.trim()
     assert await world.held(up) == 21
+
+
+SMALL = {"LOCKSTEP_BUS__MAX_LOG_BYTES": "60000", "LOCKSTEP_BUS__MAX_MESSAGE_BYTES": "20000"}
+
+
+async def test_a_channel_that_is_full_keeps_what_its_readers_begin_with() -> None:
+    """Its readers get nothing new, so no newer revisions come in the place of the oldest ones:
+    what only those need goes. Not for a reader of whose state nothing is kept that counts."""
+    world, settings = World(), load_settings(SMALL)
+    world.bus = MemoryBus(MemoryCarrier(world.clock, BusLimits.of(settings)))
+    await world.begin(world.three, 0)
+    up, *readers = world.units
+    cursors = [FLEET_CURSORS + 90]
+    one = FleetTrimmer(
+        world.three, world.bus, world.store.revisions, world.clock, settings, get_logger(),
+        lambda: cursors,
+    )  # fmt: skip
+    state = Generation(Life(1, 3), 0)
+    await world.revise(world.three, 1, state)
+    end = 0
+    with contextlib.suppress(LogFullError):
+        while end < 90:
+            rows = [row(end + 1, at, "Mid", at) for at in range(200)]
+            await up.publish(rows)
+            end += 1
+    assert 5 < end < 90
+    before = await world.held(up.name)
+    await one.trim()
+    assert await world.held(up.name) >= before - 1
+    # It would begin elsewhere, and never has.
+    await world.revise(world.three, end, Generation(Life(1, 4), end))
+    await one.trim()
+    assert await world.held(up.name) >= before - 1
+    await world.revise(world.three, end - 1, state)
+    await one.trim()
+    assert await world.held(up.name) < before // 2
+    await up.publish(rows)
+    log = await world.bus.output_log(up.name)
+    kept = await log.read(0, max_records=1_000, max_bytes=1_000_000, wait_ms=0)
+    records = [one.record for one in kept if isinstance(one.record, OutputRecord)]
+    assert {one.rows[0].id.position for one in records} >= {end, end + 1}
+    assert len(await world.store.revisions.list(*readers[0].name.key)) == 3
 
 
 async def test_logs_of_a_former_layout_go_when_nobody_needs_them() -> None:
