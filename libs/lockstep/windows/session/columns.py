@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from lockstep.columns.keys import KeySpace, value_names
 from lockstep.columns.rule import NotLowerable
 from lockstep.columns.stored import columns_of, events_of
 from lockstep.events import AttributeType
+from lockstep.operators.contract import StreamEvent
+from lockstep.operators.packed import SMALL_ROWS, PackedEvents
 from lockstep.windows import sliding_kernel as sliding
 from lockstep.windows.batches import grown_lines
 from lockstep.windows.contract import ColumnarCall, Setup, Step
@@ -26,6 +29,7 @@ from lockstep.windows.timers import Timers
 
 _FORGET_MIN = 4096
 _NONE = np.zeros(0, np.int64)
+_Events = PackedEvents | Sequence[StreamEvent]
 
 
 class SessionWindow:
@@ -153,34 +157,39 @@ class SessionWindow:
         return self.keeps(realm)
 
     def store(self, realm: int) -> Any:
+        ordered = [self._ordered(which, realm) for which in (sessions.OPEN, sessions.ASIDE)]
+        lines = [line for each in ordered for _, line in each]
+        events = iter(_drawn(self.held, [self._places(line) for line in lines]))
+        columns = (sessions.LATE, sessions.START, sessions.END)
+        spans = iter(self._sessions[np.array(lines, np.int64)][:, columns].tolist())
         return tuple(
             [
-                (None if self._key is None else self._space.keys[key], self._saved(line))
-                for key, line in self._ordered(which, realm)
+                (
+                    None if self._key is None else self._space.keys[key],
+                    (next(events), *next(spans)),
+                )
+                for key, _ in each
             ]
-            for which in (sessions.OPEN, sessions.ASIDE)
+            for each in ordered
         )
 
-    def _saved(self, line: int) -> Any:
-        own = self._sessions[line]
-        events = events_of(self.held, self._places(line))
-        return (events, *(int(own[i]) for i in (sessions.LATE, sessions.START, sessions.END)))
-
     def load(self, realm: int, state: Any, groups: Callable[..., Any]) -> None:
-        for which in (sessions.ASIDE, sessions.OPEN):
-            for name, saved in state[which]:
-                self._load(realm if self._key is None else self._space.id_of(name), which, saved)
+        order = (sessions.ASIDE, sessions.OPEN)
+        events = [saved[0] for which in order for _, saved in state[which]]
+        chains = iter(_added(self.held, events))
+        self._newer.reserve(len(self.held.times))
+        for which in order:
+            for name, (_, *span) in state[which]:
+                key = realm if self._key is None else self._space.id_of(name)
+                self._load(key, which, span, next(chains))
         every = self.keeps(realm)
         if len(every):
             columns = self.held.columns(every)
             self.held.extra(0)[every] = groups(columns, self.held.times[every], realm)
 
-    def _load(self, key: int, which: int, saved: Any) -> None:
+    def _load(self, key: int, which: int, span: Sequence[int], places: Longs) -> None:
         self._reserve(key + 1)
-        events, late, start, end = saved
-        times, columns = columns_of(events, self.setup.types)
-        places = self.held.add(columns, times, [np.zeros(len(times), np.int64)])
-        self._newer.reserve(len(self.held.times))
+        late, start, end = span
         self._newer.values[places[:-1]] = places[1:]
         self._newer.values[places[-1]] = -1
         at = 1 if self._lines[key, 1 - which] == 0 else 0
@@ -216,6 +225,33 @@ class SessionWindow:
         self._sessions[line, sessions.NUMBER] = number
         self._sessions[line, sessions.TIMER_NUMBER] = number
         _ask(self._timers, end, number, line)
+
+
+def _drawn(held: HeldRows, chains: Sequence[Longs]) -> list[_Events]:
+    """The events of each session. Small ones stand in a snapshot one by one: they are drawn all at
+    once, for a drawing costs much more than the few rows of one of them."""
+    few = [places for places in chains if len(places) <= SMALL_ROWS]
+    events = iter(events_of(held, np.concatenate(few)).events() if few else ())
+    return [
+        list(islice(events, len(places))) if len(places) <= SMALL_ROWS else events_of(held, places)
+        for places in chains
+    ]
+
+
+def _added(held: HeldRows, of_each: Sequence[_Events]) -> list[Longs]:
+    """Holds the events of each session, and gives their places: those that are not packed are
+    added all at once."""
+    loose = [events for events in of_each if not isinstance(events, PackedEvents)]
+    places = _add(held, list(chain.from_iterable(loose))) if loose else _NONE
+    cut = iter(np.split(places, np.cumsum([len(events) for events in loose])))
+    return [
+        _add(held, events) if isinstance(events, PackedEvents) else next(cut) for events in of_each
+    ]
+
+
+def _add(held: HeldRows, events: _Events) -> Longs:
+    times, columns = columns_of(events, held.types)
+    return held.add(columns, times, [np.zeros(len(times), np.int64)])
 
 
 def _ask(timers: Timers, due_ms: int, number: int, line: int) -> None:
