@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lockstep.control.catalogue import level_of
-from lockstep.events import Life
+from lockstep.events import Life, LockstepError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment, Store
 from lockstep.telemetry import Level, Logger
@@ -54,7 +54,7 @@ class Levels:
     async def _is_silent(self, text: str) -> bool:
         if ANNOTATION not in text.lower():
             return False
-        with contextlib.suppress(SiddhiQLError):
+        with contextlib.suppress(LockstepError):  # its round places other apps, too
             return level_of(await self._desired.plan(text, runs=True), {}) is Level.OFF
         return False
 

@@ -107,8 +107,6 @@ class Watchman:
         self._metrics.set("lockstep_coordinator_apps", len(deployments), state="desired")
         believed = () if knows_silence else (node for nodes in placed for node in nodes)
         facts = await self._survey.facts(deployments, believed=believed)
-        if knows_silence:  # else whoever leads may not have been heard yet
-            await self._led_units.see(deployments, facts)
         decision = self._decided(facts, knows_silence)
         for change in decision.placed:
             if not self._keeper.held:
@@ -117,6 +115,8 @@ class Watchman:
         if decision.placed:
             await self._desired.nudge()
         self._hand_overs.begin(decision.hand_overs)
+        if knows_silence:  # else whoever leads may not have been heard yet
+            await self._led_units.see(deployments, facts)
 
     async def _exclude(self, blocked: Blocked) -> None:
         if self._desired.one_at_a_time(blocked.app).locked():

@@ -124,3 +124,21 @@ async def test_of_a_large_page_the_metric_alone_is_read(monkeypatch: pytest.Monk
         await too_much.close()
     sample = json.loads(found.payload)
     assert (sample["value"], sample["a"], sample["help"]) == (7, "b", "a")
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["  # TYPE m gauge\n  m 5\n", "#\tTYPE\tm gauge\nm 5\n", '# TYPE "m" gauge\n{"m",a="b"} 5\n'],
+)
+async def test_a_page_may_be_written_in_other_ways(page: str) -> None:
+    """With blanks in front, tabs, or names in quotes: the format allows it."""
+
+    async def target(_: web.Request) -> web.Response:
+        return web.Response(text=page)
+
+    async with serving(target) as url:
+        reading = source(url)
+        (found,) = await reading.read(max_messages=10, wait_ms=1_000)
+        await reading.close()
+    sample = json.loads(found.payload)
+    assert (sample["value"], sample["metric_type"]) == (5, "gauge")

@@ -118,3 +118,20 @@ async def until_there_are(count: int) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while connections() > count:
             await asyncio.sleep(0.01)
+
+
+async def test_a_server_that_reads_slowly_gets_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One message takes many times the limit; something of it is taken all the time."""
+    monkeypatch.setattr(sending, "TAKEN_S", 0.4)
+    async with accepting() as (port, theirs):
+        sink = tcp(port)
+        sent = asyncio.create_task(sink.send(message(1, payload=b"x" * 30_000_000)))
+        async with asyncio.timeout(PATIENCE_S):
+            while not theirs:
+                await asyncio.sleep(0.01)
+            while not sent.done():
+                await theirs[0].read(400_000)
+                await asyncio.sleep(0.02)
+        await sent
+        assert len(theirs) == 1
+        await sink.close()

@@ -244,3 +244,22 @@ async def test_a_server_that_answers_no_ping_is_left(monkeypatch: pytest.MonkeyP
         source = WebSocketSource({"url": url}, place("Quiet"))
         await look(source)
         await source.close()
+
+
+async def test_pings_of_the_server_do_not_keep_a_read_from_its_end() -> None:
+    """Whoever reads looks in between whether it still may, however often the server pings."""
+    pinged = 0
+
+    async def ping(socket: web.WebSocketResponse) -> None:
+        nonlocal pinged
+        while True:
+            await socket.ping()
+            pinged += 1
+            await asyncio.sleep(0.02)
+
+    async with serving(ping) as url, asyncio.timeout(PATIENCE_S):
+        source = WebSocketSource({"url": url}, place("Pings"))
+        for _ in range(3):
+            assert list(await source.read(max_messages=10, wait_ms=100)) == []
+        await source.close()
+    assert pinged > 3

@@ -274,12 +274,18 @@ class JmsSink(Sink, stomp.ConnectionListener):  # type: ignore[misc]
 
 
 async def _left(connection: Any, threads: _Threads) -> None:
-    """In good order; the socket of a broker that takes nothing is taken away."""
+    """In good order; the socket of a broker that takes nothing is taken away, which ends what waits
+    for it on threads."""
+    is_left = False
     try:
         async with asyncio.timeout(TIMEOUT_S):
             await threads.run(partial(_disconnect, connection))
+        is_left = True
     except TimeoutError:
-        connection.transport.disconnect_socket()
+        pass
+    finally:
+        if not is_left:
+            connection.transport.disconnect_socket()
 
 
 def _disconnect(connection: Any) -> None:

@@ -66,15 +66,16 @@ class PrometheusSource(Source):
     async def _own_lines(self, page: aiohttp.StreamReader) -> str:
         """Those that may be of the metric. ValueError where they are too many."""
         name = self._options["metric.name"].removesuffix("_total").encode()
-        about = (b"# TYPE " + name, b"# HELP " + name)
+        about = (f"# {word} {quote}".encode() for word in ("TYPE", "HELP") for quote in ("", '"'))
+        begins = (name, b'{"' + name, *(words + name for words in about))
         kept: list[bytes] = []
         left = MAX_BYTES
         async for line in page:
             said = line.lstrip(b" \t")
             # Between the words of a comment there may be any blanks.
-            if said.startswith(name) or (
-                said.startswith(b"#") and b" ".join(said.split(None, 3)).startswith(about)
-            ):
+            if said.startswith(b"#"):
+                said = b" ".join(said.split(None, 3))
+            if said.startswith(begins):
                 kept.append(line)
                 left -= len(line)
                 if left < 0:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 import aiohttp
 
+from lockstep.connectors.tcp.sending import while_taken
 from lockstep.connectors.tls import context_of
 from lockstep.events.unreached import why_unreached
 from lockstep.sinks import headers_of
@@ -97,15 +98,18 @@ class Connection:
         if socket is None:
             raise OSError("the connection has been ended")
         if isinstance(payload, str):
-            await self._within(socket.send_str(payload))
+            await self._within(socket, socket.send_str(payload))
         else:
-            await self._within(socket.send_bytes(payload))
+            await self._within(socket, socket.send_bytes(payload))
 
-    async def _within(self, sending: Awaitable[None]) -> None:
+    async def _within(self, socket: _Socket, sending: Coroutine[Any, Any, None]) -> None:
         """Otherwise nobody would ever learn that a server reads nothing."""
+        transport = socket.transport
+        if transport is None:
+            sending.close()
+            raise OSError(f"{self._url}: the connection has ended")
         try:
-            async with asyncio.timeout(SEND_S):
-                await sending
+            await while_taken(transport, sending, SEND_S)
         except TimeoutError as error:
             self.abort()
             raise OSError(f"{self._url} has read nothing for {SEND_S:g} s") from error
@@ -117,9 +121,12 @@ class Connection:
     async def heard(self, wait_ms: int) -> bytes | None:
         """The next message; None where none has come by then. TooLargeError; OSError at the end,
         with what the server said."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + wait_ms / 1000
         while (socket := self._socket) is not None:
             self._next = self._next or asyncio.ensure_future(socket.receive())
-            done, _ = await asyncio.wait([self._next], timeout=wait_ms / 1000)
+            # Pings of the server are answered in that time, and do not begin it anew.
+            done, _ = await asyncio.wait([self._next], timeout=max(0.0, until_s - loop.time()))
             if not done:
                 await self._ask(socket, wait_ms)
                 return None
@@ -130,7 +137,7 @@ class Connection:
             if message.type is aiohttp.WSMsgType.BINARY:
                 return bytes(message.data)
             if message.type is aiohttp.WSMsgType.PING:
-                await self._within(socket.pong(message.data))
+                await self._within(socket, socket.pong(message.data))
             elif message.type is not aiohttp.WSMsgType.PONG:
                 raise self._ended(message)
         raise OSError("the connection has been ended")
@@ -142,7 +149,7 @@ class Connection:
             raise OSError(f"{self._url} has not answered a ping for {PONG_MS} ms")
         if self._quiet_ms >= PING_MS and not self._is_asked:
             self._is_asked = True
-            await self._within(socket.ping())
+            await self._within(socket, socket.ping())
 
     def _ended(self, message: aiohttp.WSMessage) -> OSError:
         data = message.data

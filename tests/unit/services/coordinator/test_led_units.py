@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lockstep.control import GroupStatus, Heartbeat
+from lockstep.plan import AppPlan
+from lockstep.siddhiql.catalogue.installed import InstalledError
 from lockstep.telemetry import Level
 from tests.unit.services.coordinator.scenes import Scene
 
@@ -82,3 +86,22 @@ async def test_an_app_whose_metrics_are_off_is_not_shown() -> None:
     await scene.levels.put("B", Level.BASIC)
     await scene.watchman.round(True)
     assert list(shown(scene)) == ['{app="B",group="main",partition="0"}']
+
+
+async def test_a_text_that_cannot_be_read_keeps_no_other_app_from_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An extension that is away is its own app's trouble."""
+    scene = Scene()
+    await scene.deploy("A", text=SILENT)
+    await scene.deploy("B", text=TEXT)
+    plan = scene.desired.plan
+
+    async def broken(text: str, *, runs: bool = False) -> AppPlan:
+        if "statistics" in text:
+            raise InstalledError("an extension is away")
+        return await plan(text, runs=runs)
+
+    monkeypatch.setattr(scene.desired, "plan", broken)
+    await scene.watchman.round(True)
+    assert "B" in await scene.placed()
