@@ -2,7 +2,8 @@
 
 Understood beyond what both share: `\\p{…}` classes, `\\h \\R \\z \\Z \\e \\cX \\x{…} \\0n`,
 `\\Q…\\E`, `(?<name>…)`, `\\k<name>`, flags anywhere, unions and intersections of classes.
-What Python cannot do (look-behind of variable length) is refused with a text that says so.
+What Python cannot do (look-behind of variable length, `\\G`) is refused with a text that says so.
+`^` and `$` know `\\n` alone where `(?m)` holds.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ from string import digits
 from typing import Any
 
 from lockstep.functions.linear_regex import Pattern
+from lockstep.functions.regex_trees import LAST_LINE_END
 from lockstep.operators.errors import EventError
 from lockstep.operators.limits import check_size
 
 _LINE_ENDS = r"\n\r\x85\u2028\u2029"
 _ESCAPES = {
     "z": r"\Z",
-    "Z": r"(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\Z)",
     "R": r"(?:\r\n|[\n\x0b\f\r\x85\u2028\u2029])",
     "e": r"\x1b",
-    "G": "",
 }
 _CLASSES = {
     "h": r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000",
@@ -102,16 +102,19 @@ def _property(name: str) -> str:
 
 
 class _Translation:
-    """One pass over a Java pattern."""
+    """One pass over a Java pattern. `end` is written for the end of the last line, where it is
+    Java's and not Python's."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, end: str | None = None) -> None:
         self._text = pattern
+        self._end = end
         self._at = 0
         self._out: list[str] = []
-        # For each open group: how many flag groups close with it, and what `.` means behind it.
-        self._open: list[tuple[int, bool]] = []
+        # For each open group: how many flag groups close with it, and the flags behind it.
+        self._open: list[tuple[int, frozenset[str]]] = []
         self._flag_groups = 0
-        self._dotall = False
+        self._on: frozenset[str] = frozenset()
+        """Of the flags that change what is written here: d, m and s."""
 
     def result(self) -> str:
         """The Python pattern."""
@@ -143,12 +146,19 @@ class _Translation:
         elif character == ")":
             if self._open:
                 self._out.append(")" * self._flag_groups)
-                self._flag_groups, self._dotall = self._open.pop()
+                self._flag_groups, self._on = self._open.pop()
             self._out.append(")")
-        elif character == "." and not self._dotall:
-            self._out.append(f"[^{_LINE_ENDS}]")
+        elif character == "." and "s" not in self._on:
+            self._out.append(r"[^\n]" if "d" in self._on else f"[^{_LINE_ENDS}]")
+        elif character == "$" and "m" not in self._on:
+            self._out.append(self._last_line_end())
         else:
             self._out.append(character)
+
+    def _last_line_end(self) -> str:
+        if self._end is not None and "d" not in self._on:
+            return self._end
+        return "(?-m:$)" if "m" in self._on else "$"
 
     def _group(self) -> None:
         flags = re.compile(r"\?([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])").match(self._text, self._at)
@@ -167,22 +177,27 @@ class _Translation:
             self._out.append("(")
 
     def _flags(self, on: str, off: str, *, is_group: bool) -> None:
-        # Lower-case flags that Python has too; d, u and U change nothing that can be said there.
+        on_behind = (self._on | set(on)) - set(off)
+        # Lower-case flags that Python has too; u and U change nothing that can be said there.
         on, off = ("".join(f for f in flags if f in "imsx") for flags in (on, off))
         text = f"(?{on}{'-' + off if off else ''}:"
         if is_group:
             self._enter()
         else:
             self._flag_groups += 1
-        self._dotall = ("s" in on or self._dotall) and "s" not in off
+        self._on = on_behind & {"d", "m", "s"}
         self._out.append(text)
 
     def _enter(self) -> None:
-        self._open.append((self._flag_groups, self._dotall))
+        self._open.append((self._flag_groups, self._on))
         self._flag_groups = 0
 
     def _escape(self) -> str:
         character = self._take()
+        if character == "Z":
+            return self._last_line_end()
+        if character == "G":
+            raise RegexError("\\G, where the match before ended, cannot be carried over")
         if character in _ESCAPES:
             return _ESCAPES[character]
         if character in _CLASSES:
@@ -294,9 +309,11 @@ def _alternatives(plain: str, nested: list[str]) -> str:
 def compile_pattern(pattern: str) -> Pattern:
     """A Java pattern, compiled; raises RegexError for what is none or cannot be translated."""
     translated = _Translation(pattern).result()
+    # Most texts end in no line end: there Python's `$` says the same, and is quicker.
+    at_line_end = _Translation(pattern, LAST_LINE_END).result()
     try:
         # In Java \\w, \\d, \\s, \\b and case mean ASCII unless a flag asks for more.
-        return Pattern(translated, re.ASCII)
+        return Pattern(translated, re.ASCII, at_line_end)
     except (re.error, OverflowError) as error:
         raise RegexError(f"{pattern!r} cannot be used as a regular expression: {error}") from error
 
@@ -311,9 +328,9 @@ def _replacer(pattern: Pattern, replacement: str) -> Callable[[Any], str]:
     return replace
 
 
-def _replacement_parts(pattern: Pattern, replacement: str) -> list[str | tuple[int | str]]:
+def _replacement_parts(pattern: Pattern, replacement: str) -> list[str | tuple[int]]:
     """Texts and group references (`$1`, `${name}`); a backslash takes what follows as it is."""
-    parts: list[str | tuple[int | str]] = []
+    parts: list[str | tuple[int]] = []
     at = 0
     while at < len(replacement):
         character = replacement[at]
@@ -332,13 +349,13 @@ def _replacement_parts(pattern: Pattern, replacement: str) -> list[str | tuple[i
     return parts
 
 
-def _reference(pattern: Pattern, replacement: str, at: int) -> tuple[int | str, int]:
+def _reference(pattern: Pattern, replacement: str, at: int) -> tuple[int, int]:
     if replacement[at] == "{":
         end = replacement.find("}", at)
         name = replacement[at + 1 : end]
         if end < 0 or name not in pattern.groupindex:
             raise RegexError(f"there is no group {name!r} for the replacement {replacement!r}")
-        return name, end + 1
+        return pattern.groupindex[name], end + 1
     if replacement[at] not in digits:
         raise RegexError(f"a group is missing behind the $ of {replacement!r}")
     group = int(replacement[at])

@@ -26,6 +26,11 @@ _REPEATS: Final = (op.MAX_REPEAT, op.MIN_REPEAT)
 _ATOMIC: Final = (op.ASSERT, op.ASSERT_NOT)
 _SINGLE: Final = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
 
+LAST_LINE_END: Final = r"(?=(?:\r\n|(?<!\r)\n|[\r\x85\u2028\u2029])?\Z)"
+"""Java's `$`: the end, or in front of a line end that is the end."""
+
+_LAST_LINE_END: Final = repr(_parser.parse(LAST_LINE_END, 0)[0])
+
 
 class Unsupported(Exception):
     """RE2 has no such thing."""
@@ -146,42 +151,82 @@ def _width(tree: Any) -> int:
 # --- as RE2 writes it ----------------------------------------------------------------------------
 
 
-def written(tree: Tree, flags: int) -> tuple[str, bool]:
-    """The pattern for RE2, and whether it has a `$` that would also match in front of a last line
-    end. Unsupported."""
-    writer = _Writer()
-    return writer.sequence(tree, flags), writer.ends_at_line
+class Written(NamedTuple):
+    """A pattern for RE2. `markers`: which of its groups are none of the pattern's and stand where
+    a match ends that reads on to the end of the text."""
+
+    text: str
+    markers: tuple[int, ...]
+
+
+def written(tree: Tree, flags: int) -> Written:
+    """For texts that end in no line end. Unsupported."""
+    return _Writer(r"\z", r"\z").all(tree, flags)
+
+
+def written_at_line_end(tree: Tree, flags: int, *, is_pair: bool) -> Written:
+    """For texts that end in a line end; `is_pair`: in `\\r\\n`. What ends in `$` reads the line end
+    behind a marker: it has no look-ahead. Unsupported, also where `$` stands before the end."""
+    java = r"(?:\r\n)?\z" if is_pair else r"[\n\r\x{85}\x{2028}\x{2029}]?\z"
+    return _Writer(java, r"\n?\z").all(tree, flags)
 
 
 class _Writer:
-    def __init__(self) -> None:
-        self.ends_at_line = False
+    """`java_end`, `python_end`: what `$` is, as Java and as Python has it."""
 
-    def sequence(self, tree: Tree, flags: int) -> str:
-        return "".join(self._one(code, argument, flags) for code, argument in tree)
+    def __init__(self, java_end: str, python_end: str) -> None:
+        self._java_end = java_end
+        self._python_end = python_end
+        self._groups = 0
+        self._markers: list[int] = []
 
-    def _one(self, code: Any, argument: Any, flags: int) -> str:
+    def all(self, tree: Tree, flags: int) -> Written:
+        """The whole pattern."""
+        return Written(self._sequence(tree, flags, is_last=True), tuple(self._markers))
+
+    def _sequence(self, tree: Tree, flags: int, *, is_last: bool) -> str:
+        last = len(tree) - 1
+        return "".join(
+            self._one(code, argument, flags, is_last=is_last and at == last)
+            for at, (code, argument) in enumerate(tree)
+        )
+
+    def _one(self, code: Any, argument: Any, flags: int, *, is_last: bool) -> str:
         if code in _SINGLE:
             return _single(code, argument, flags)
         if code is op.BRANCH:
-            return f"(?:{'|'.join(self.sequence(each, flags) for each in argument[1])})"
+            branches = (self._sequence(each, flags, is_last=is_last) for each in argument[1])
+            return f"(?:{'|'.join(branches)})"
         if code is op.SUBPATTERN:
             group, added, taken, body = argument
-            text = self.sequence(body, (flags | added) & ~taken)
+            self._groups += group is not None
+            text = self._sequence(body, (flags | added) & ~taken, is_last=is_last)
             return f"(?:{text})" if group is None else f"({text})"
         if code in _REPEATS:
             least, most, body = argument
+            text = self._sequence(body, flags, is_last=is_last and int(most) == 1)
             end = "" if int(most) == int(op.MAXREPEAT) else str(int(most))
             lazy = "?" if code is op.MIN_REPEAT else ""
-            return f"(?:{self.sequence(body, flags)}){{{least},{end}}}{lazy}"
-        if code is op.AT:
+            return f"(?:{text}){{{least},{end}}}{lazy}"
+        if code is op.AT and (argument is not op.AT_END or flags & re.MULTILINE):
             return self._at(argument, is_multiline=bool(flags & re.MULTILINE))
+        if code is op.AT:
+            return self._last_line_end(self._python_end, is_last=is_last)
+        if repr((code, argument)) == _LAST_LINE_END:
+            return self._last_line_end(self._java_end, is_last=is_last)
         raise Unsupported(str(code))
 
-    def _at(self, place: Any, *, is_multiline: bool) -> str:
-        if place is op.AT_END and not is_multiline:
-            self.ends_at_line = True
-            return r"\z"
+    def _last_line_end(self, end: str, *, is_last: bool) -> str:
+        if end == r"\z":
+            return end
+        if not is_last:
+            raise Unsupported("$ before the end")
+        self._groups += 1
+        self._markers.append(self._groups)
+        return f"(){end}"
+
+    @staticmethod
+    def _at(place: Any, *, is_multiline: bool) -> str:
         known = {
             op.AT_BEGINNING: "(?m:^)" if is_multiline else r"\A",
             op.AT_BEGINNING_STRING: r"\A",

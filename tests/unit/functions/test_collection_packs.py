@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
+from lockstep.aggregators.lists import ListCollect
+from lockstep.aggregators.maps import MapCollect
+from lockstep.events import AttributeType
 from lockstep.operators.errors import EventError
+from lockstep.plan import java
+from lockstep.siddhiql.catalogue import Argument
 from tests.unit.functions.calling import call
+
+NAN = math.nan
+
+TENTH = java.f32(0.1)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +52,8 @@ from tests.unit.functions.calling import call
         ("sort", ([3, 1, 2],), [2, 1, 3]),
         ("sort", ([3, 1, 2], "ASC"), [1, 2, 3]),
         ("sort", (["b", "A", "a"], "desc"), ["b", "a", "A"]),
+        ("sort", ([3.0, NAN, 1.0, NAN, 2], "ASC"), [1.0, 2, 3.0, NAN, NAN]),
+        ("sort", ([NAN, 3.0, 1.0], "DESC"), [NAN, 3.0, 1.0]),
     ],
 )
 def test_lists(name: str, values: tuple[Any, ...], expected: Any) -> None:
@@ -118,3 +130,46 @@ def test_changes_leave_the_original_alone() -> None:
     assert call("list:sort", items) == [2, 1]
     assert call("map:put", entries, "b", 2) == {"a": 1, "b": 2}
     assert (items, entries) == ([1, 2], {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "types", "expected"),
+    [
+        ("list:create", (TENTH, TENTH), "float double", [0.1, TENTH]),
+        ("list:add", ([], TENTH), "object float", [0.1]),
+        ("list:setValue", ([1], 0, TENTH), "object int float", [0.1]),
+        ("list:contains", ([0.1], TENTH), "object float", True),
+        ("list:indexOf", ([1, 0.1], TENTH), "object float", 1),
+        ("list:remove", ([0.1], TENTH), "object float", []),
+        ("map:get", ({}, "a", TENTH), "object string float", 0.1),
+        ("map:get", ({0.1: 1}, TENTH), "object float", 1),
+        ("map:containsKey", ({0.1: 1}, TENTH), "object float", True),
+        ("map:remove", ({0.1: 1}, TENTH), "object float", {}),
+        ("json:setElement", ({"a": 1}, "$.a", TENTH), "object string float", {"a": 0.1}),
+        ("json:setElement", ({}, "$", TENTH, "a"), "object string float string", {"a": 0.1}),
+        ("createSet", (TENTH,), "float", frozenset([0.1])),
+        ("createSet", (TENTH,), "double", frozenset([TENTH])),
+    ],
+)
+def test_floats_in_collections(
+    name: str, values: tuple[Any, ...], types: str, expected: Any
+) -> None:
+    """They are kept as they print, and found again; a double stays what it is."""
+    assert call(name, *values, types=types) == expected
+
+
+def test_collected_floats() -> None:
+    """As they print, also out of a snapshot that holds them as they came; what leaves is found."""
+    number = Argument(AttributeType.FLOAT, is_constant=False, value=None)
+    items, entries = ListCollect([number]), MapCollect([number, number])
+    items.restore([TENTH])
+    entries.restore([(TENTH, TENTH, 1)])
+    assert (items.value(), entries.value()) == ([0.1], {0.1: 0.1})
+    items.add(TENTH)
+    entries.add(TENTH, TENTH)
+    assert (items.value(), entries.value()) == ([0.1, 0.1], {0.1: 0.1})
+    for _ in range(2):
+        items.remove(TENTH)
+        entries.remove(TENTH, TENTH)
+    assert items.is_empty()
+    assert entries.is_empty()

@@ -139,3 +139,12 @@ def test_without_a_seed_replicas_draw_the_same() -> None:
     assert drawn[0] == drawn[1]
     assert len(set(drawn[0])) == 20
     assert all(0 <= number < 1 for number in drawn[0])
+
+
+def test_the_larger_of_two_zeros() -> None:
+    """Minus zero is below zero, in any order."""
+    for zeros in ((0.0, -0.0), (-0.0, 0.0)):
+        assert math.copysign(1, call("math:max", *zeros)) == 1
+        assert math.copysign(1, call("math:min", *zeros)) == -1
+    assert math.copysign(1, call("math:max", -0.0, -0.0)) == -1
+    assert math.copysign(1, call("math:min", 0.0, 0.0)) == 1

@@ -5,13 +5,16 @@ Every result is a list of its own: what holds it keeps what it had.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lockstep.aggregators.contract import Contents
+from lockstep.functions.collected import keeper
 from lockstep.functions.java_equality import contains, position
 from lockstep.functions.list.meaning import items_of
+from lockstep.operators.contract import PlainState
 from lockstep.operators.limits import check_group
-from lockstep.siddhiql.catalogue import Parameter
+from lockstep.siddhiql.catalogue import Argument, Parameter
 from lockstep.siddhiql.catalogue.signatures import BOOL, OBJECT, aggregator, gives
 
 
@@ -32,16 +35,24 @@ class _Items(Contents):
 class ListCollect(_Items):
     """The values; the oldest copy leaves first."""
 
-    __slots__ = ()
+    __slots__ = ("keep",)
+
+    def __init__(self, arguments: Sequence[Argument]) -> None:
+        super().__init__()
+        self.keep = keeper(arguments[0])
 
     def add(self, value: Any, distinct: Any = False) -> None:
-        self.take(value, distinct)
+        self.take(self.keep(value), distinct)
         check_group(len(self.inside), "list:collect")
 
     def remove(self, value: Any, distinct: Any = False) -> None:
-        at = position(self.inside, value)
+        at = position(self.inside, self.keep(value))
         if at >= 0:
             del self.inside[at]
+
+    def restore(self, state: PlainState) -> None:
+        # A snapshot of an older version holds floats as they came.
+        super().restore(list(map(self.keep, state)))
 
 
 class ListMerge(_Items):
@@ -67,7 +78,7 @@ EXTENSIONS = (
         gives(OBJECT, Parameter("value"), _DISTINCT),
         namespace="list",
         doc="the values as a list",
-        make=lambda arguments: ListCollect(),
+        make=ListCollect,
     ),
     aggregator(
         "merge",

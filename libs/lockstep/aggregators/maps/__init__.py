@@ -5,13 +5,15 @@ Every result is a map of its own: what holds it keeps what it had.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lockstep.aggregators.contract import Contents
+from lockstep.functions.collected import keeper
 from lockstep.functions.map.meaning import entries_of
 from lockstep.operators.contract import PlainState
 from lockstep.plan import java
-from lockstep.siddhiql.catalogue import Parameter
+from lockstep.siddhiql.catalogue import Argument, Parameter
 from lockstep.siddhiql.catalogue.signatures import OBJECT, aggregator, gives
 
 
@@ -57,13 +59,22 @@ class _Entries(Contents):
 class MapCollect(_Entries):
     """map:collect(key, value)."""
 
-    __slots__ = ()
+    __slots__ = ("keep_key", "keep_value")
+
+    def __init__(self, arguments: Sequence[Argument]) -> None:
+        super().__init__()
+        self.keep_key, self.keep_value = map(keeper, arguments)
 
     def add(self, key: Any, value: Any) -> None:
-        self.put(key, value)
+        self.put(self.keep_key(key), self.keep_value(value))
 
     def remove(self, key: Any, value: Any) -> None:
-        self.drop(key)
+        self.drop(self.keep_key(key))
+
+    def restore(self, state: PlainState) -> None:
+        # A snapshot of an older version holds floats as they came.
+        keep_key, keep_value = self.keep_key, self.keep_value
+        super().restore([(keep_key(key), keep_value(value), n) for key, value, n in state])
 
 
 class MapMerge(_Entries):
@@ -86,7 +97,7 @@ EXTENSIONS = (
         gives(OBJECT, Parameter("key"), Parameter("value")),
         namespace="map",
         doc="keys with their latest values",
-        make=lambda arguments: MapCollect(),
+        make=MapCollect,
     ),
     aggregator(
         "merge",

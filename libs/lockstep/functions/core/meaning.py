@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lockstep.events import NUMERIC_TYPES, AttributeType
+from lockstep.functions.collected import keeper
 from lockstep.functions.convert import CLASSES, converter
 from lockstep.functions.draws import Draws
 from lockstep.operators.contract import Context
@@ -72,7 +73,8 @@ def _uuid(arguments: Sequence[Argument], context: Context) -> Function:
 
 
 def _create_set(arguments: Sequence[Argument], context: Context) -> Function:
-    return lambda value: frozenset((value,))
+    keep = keeper(arguments[0])
+    return lambda value: frozenset((keep(value),))
 
 
 def _size_of_set(arguments: Sequence[Argument], context: Context) -> Function:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lockstep.functions import json_documents
+from lockstep.functions.collected import taking
 from lockstep.functions.convert import object_text, parse_double, parse_float, parse_int, parse_long
 from lockstep.functions.json_path import MissingError, compile_path
 from lockstep.functions.levels import LevelsError, check_levels
@@ -148,7 +149,7 @@ FUNCTIONS: dict[tuple[str, str], Factory] = {
     ("json", "getBool"): _reading(_bool),
     ("json", "getObject"): _reading(_object),
     ("json", "isExists"): _reading(_exists),
-    ("json", "setElement"): _reading(_set_element),
+    ("json", "setElement"): with_literal(1, compile_path, taking(_set_element)),
     ("json", "toObject"): plain(_to_object),
     ("json", "toString"): plain(_to_string),
 }

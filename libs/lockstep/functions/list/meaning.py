@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lockstep.functions.collected import taking
 from lockstep.functions.java_equality import contains, position, same
 from lockstep.functions.levels import check_levels
-from lockstep.functions.nulls import Factory, Function, plain
+from lockstep.functions.nulls import Factory, Function
 from lockstep.operators.contract import Context
 from lockstep.operators.errors import EventError
 from lockstep.operators.limits import check_size
+from lockstep.plan import java
 from lockstep.siddhiql.catalogue import Argument
 
 Items = list[Any] | tuple[Any, ...]
@@ -104,7 +106,7 @@ def _sort_key(value: Any) -> Any:
     if isinstance(value, str):
         return value.upper().lower()
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
+        return java.rank(value)
     raise EventError(f"list:sort sorts texts and numbers, not {type(value).__name__}")
 
 
@@ -139,25 +141,25 @@ def _cleared(items: Any) -> list[Any]:
 
 
 FUNCTIONS: dict[tuple[str, str], Factory] = {
-    ("list", "create"): plain(_create),
-    ("list", "add"): plain(_add),
-    ("list", "addAll"): plain(_add_all),
-    ("list", "clear"): plain(_cleared),
-    ("list", "clone"): plain(lambda items: list(items_of(items))),
-    ("list", "contains"): plain(lambda items, value: contains(items_of(items), value)),
-    ("list", "containsAll"): plain(_contains_all),
-    ("list", "containsAny"): plain(_contains_any),
-    ("list", "get"): plain(_get),
-    ("list", "indexOf"): plain(lambda items, value: position(items_of(items), value)),
-    ("list", "lastIndexOf"): plain(_last_index_of),
-    ("list", "isEmpty"): plain(lambda items: not items_of(items)),
-    ("list", "isList"): plain(lambda value: isinstance(value, (list, tuple))),
-    ("list", "remove"): plain(_remove),
-    ("list", "removeByIndex"): plain(_remove_by_index),
-    ("list", "removeAll"): plain(_remove_all),
-    ("list", "retainAll"): plain(_retain_all),
-    ("list", "setValue"): plain(_set_value),
-    ("list", "size"): plain(lambda items: len(items_of(items))),
+    ("list", "create"): taking(_create),
+    ("list", "add"): taking(_add),
+    ("list", "addAll"): taking(_add_all),
+    ("list", "clear"): taking(_cleared),
+    ("list", "clone"): taking(lambda items: list(items_of(items))),
+    ("list", "contains"): taking(lambda items, value: contains(items_of(items), value)),
+    ("list", "containsAll"): taking(_contains_all),
+    ("list", "containsAny"): taking(_contains_any),
+    ("list", "get"): taking(_get),
+    ("list", "indexOf"): taking(lambda items, value: position(items_of(items), value)),
+    ("list", "lastIndexOf"): taking(_last_index_of),
+    ("list", "isEmpty"): taking(lambda items: not items_of(items)),
+    ("list", "isList"): taking(lambda value: isinstance(value, (list, tuple))),
+    ("list", "remove"): taking(_remove),
+    ("list", "removeByIndex"): taking(_remove_by_index),
+    ("list", "removeAll"): taking(_remove_all),
+    ("list", "retainAll"): taking(_retain_all),
+    ("list", "setValue"): taking(_set_value),
+    ("list", "size"): taking(lambda items: len(items_of(items))),
     ("list", "sort"): _sort,
 }
 

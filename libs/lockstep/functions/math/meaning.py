@@ -92,13 +92,15 @@ def _floor(x: float) -> float:
 def _smaller(x: float, y: float) -> float:
     if math.isnan(x) or math.isnan(y):
         return math.nan
-    return min(x, y)
+    # Of two zeros Java takes the negative one.
+    return -(-x - y) if x == y == 0 else min(x, y)
 
 
 def _larger(x: float, y: float) -> float:
     if math.isnan(x) or math.isnan(y):
         return math.nan
-    return max(x, y)
+    # Of two zeros Java takes the positive one.
+    return x + y if x == y == 0 else max(x, y)
 
 
 def _signum(x: float) -> int:
