@@ -15,7 +15,7 @@ from typing import Final
 from lockstep.bus import Bus, LogGoneError, LogName, OutputEntry, OutputLog
 from lockstep.clock import Clock
 from lockstep.control.marks import Mark, MarkWatch
-from lockstep.events import OutputRecord, Position, UnavailableError
+from lockstep.events import Fault, LockstepError, OutputRecord, Position, UnavailableError
 from lockstep.events.outputs import NO_ROWS, RowsOfColumns, first_id, in_columns, joined
 from lockstep.frame import run_side_by_side, wait_set
 
@@ -24,6 +24,13 @@ READ_MAX_BYTES: Final = 4_194_304
 READ_WAIT_MS: Final = 500
 FULL_WAIT_MS: Final = 100
 AWAY_PAUSE_MS: Final = 200
+
+
+class RowsForgottenError(LockstepError):
+    """A log may have forgotten rows that were not read yet: only a newer state goes on behind them."""
+
+    fault = Fault.EXTERNAL
+    retryable = True
 
 
 @dataclass
@@ -45,7 +52,8 @@ class Gathering:
     A bus that is away is waited for up to `patience_ms`: what was read stays, so that whoever folds
     it need not begin again. `moved` (one may be given) rings when more is complete. At most
     `max_rows` of each log are held: who does not take them slows the reading down. `open_log`: how
-    a log is opened, if not by the bus.
+    a log is opened, if not by the bus. `has_newer`: whether there is a state behind `after` that
+    logs may be trimmed for; with it, rows that are forgotten are an error and are never skipped.
 
     `door_ms`: when the door took the oldest event of the rows taken last; 0: nobody knew. It hangs
     on how much was taken at once, and is for people alone.
@@ -63,8 +71,10 @@ class Gathering:
         moved: asyncio.Event | None = None,
         patience_ms: int = 0,
         open_log: Callable[[LogName], Awaitable[OutputLog]] | None = None,
+        has_newer: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self._open_log = open_log or partial(bus.output_log, make=False)
+        self._has_newer = has_newer
         self._patience_ms = patience_ms
         self._heard_ms = clock.monotonic_ms()
         self._clock = clock
@@ -78,7 +88,8 @@ class Gathering:
         self.moved = moved or asyncio.Event()
 
     async def run(self) -> None:
-        """Until cancelled; UnavailableError when the bus is away for too long, or a log is gone."""
+        """Until cancelled; UnavailableError when the bus is away for too long, or a log is gone;
+        RowsForgottenError."""
         readers = [partial(self._patiently, partial(self._read, one)) for one in self._readings]
         marks = partial(self._patiently, self._marks.run)
         await run_side_by_side(marks, self._hear, *readers)
@@ -152,7 +163,7 @@ class Gathering:
     async def _read(self, reading: _Reading) -> None:
         log = await self._open_log(reading.name)
         if reading.sequence is None:
-            reading.sequence = await before_position(log, self._after)
+            reading.sequence = await self._begin(reading.name, log)
         while True:
             if self._is_full(reading):
                 self._space.clear()
@@ -166,7 +177,35 @@ class Gathering:
             )
             self._heard_ms = self._clock.monotonic_ms()
             if entries:
+                if entries[0].sequence > reading.sequence + 1 and self._has_newer is not None:
+                    await self._refuse_gap(reading.name, log, reading.sequence)
                 self._keep(reading, entries)
+
+    async def _begin(self, name: LogName, log: OutputLog) -> int:
+        """Behind which sequence to read. What is forgotten by now was not needed behind `after`,
+        unless it was trimmed for a newer state."""
+        if self._has_newer is None:
+            return await before_position(log, self._after)
+        forgotten = await _first_sequence(log) - 1
+        sequence = await before_position(log, self._after)
+        if forgotten > 0:
+            complete = await complete_behind(log)
+            if complete > self._after and await self._has_newer():
+                raise RowsForgottenError(
+                    f"its rows are complete behind position {complete} only, and wanted behind"
+                    f" {self._after}; there is a newer state",
+                    where="/".join(map(str, name.key)),
+                )
+        return max(sequence, forgotten)
+
+    async def _refuse_gap(self, name: LogName, log: OutputLog, sequence: int) -> None:
+        """Some carriers leave gaps of their own: then nothing is lost."""
+        first = await _first_sequence(log)
+        if first > sequence + 1:
+            raise RowsForgottenError(
+                f"the log begins at {first}, and was read up to {sequence}",
+                where="/".join(map(str, name.key)),
+            )
 
     def _is_full(self, reading: _Reading) -> bool:
         """It holds enough, and some of it can be taken once the other logs are as far."""
@@ -205,6 +244,12 @@ def _doors_passed(reading: _Reading, up_to: Position) -> Iterator[int]:
 def _rows_to(rows: RowsOfColumns, position: Position) -> int:
     """How many rows are of this position or an earlier one."""
     return sum(int(each.positions.searchsorted(position, side="right")) for each in rows.columns)
+
+
+async def _first_sequence(log: OutputLog) -> int:
+    """Of what it still has; 1 where it has nothing."""
+    found = await log.read(0, max_records=1, max_bytes=READ_MAX_BYTES, wait_ms=0)
+    return found[0].sequence if found else 1
 
 
 async def before_position(log: OutputLog, position: Position) -> int:

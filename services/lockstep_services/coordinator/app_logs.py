@@ -51,6 +51,7 @@ class AppLogs:
         self._looked = 0
         self._unknown: frozenset[str] = frozenset()
         self._up_to_date: set[LogName] = set()
+        self._told_settings: set[LogName] = set()
 
     async def removed(self, app: str) -> Removed | None:
         """What was deployed last under that name and is not now."""
@@ -183,15 +184,19 @@ class AppLogs:
                 await self._bus.input_log(name)
             except LogGoneError:
                 continue
-            except UnavailableError:
-                raise
             except LockstepError as error:
-                self._log.warning(
-                    "an input log does not follow the settings", app=name.app, error=str(error)
-                )
+                if isinstance(error, UnavailableError) and not await self._bus.healthy():
+                    raise
+                # It is tried again, and those behind it do not wait for that.
+                if name not in self._told_settings:
+                    self._told_settings.add(name)
+                    self._log.warning(
+                        "an input log does not follow the settings", app=name.app, error=str(error)
+                    )
                 continue
             self._up_to_date.add(name)
         self._up_to_date.intersection_update(inputs)
+        self._told_settings.intersection_update(inputs)
 
     async def _tell_unknown(self, apps: set[str], deployed: Sequence[Deployment]) -> None:
         """Says which apps have logs and are not known to the store, so that nobody runs them: its

@@ -7,10 +7,13 @@ and the log, which gives the same state (design invariants 2 and 5).
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from lockstep.clock import done_before
 from lockstep.control import FAILING, AppView, Gathering, GroupStatus, UnitFlow, UnitView
+from lockstep.control.gathering import RowsForgottenError
 from lockstep.events import Position, UnavailableError, describe
 from lockstep.execute.contract import StateLostError
 from lockstep.frame import run_side_by_side
@@ -24,7 +27,8 @@ from lockstep_services.processor.publish.following import FollowLoop
 from lockstep_services.processor.publish.marking import MarkLoop
 from lockstep_services.processor.publish.publishing import Publishing
 from lockstep_services.processor.replica.replica import Replica
-from lockstep_services.processor.replica.site import Surroundings, labels_of
+from lockstep_services.processor.replica.running import Running
+from lockstep_services.processor.replica.site import Site, Surroundings, labels_of
 from lockstep_services.processor.replica.standby import standby_of
 from lockstep_services.processor.replica.standing import RestartReplicaError
 from lockstep_services.processor.revise.basing import BaseLoop
@@ -36,8 +40,20 @@ from lockstep_services.processor.revise.upgrading import UpgradeLoop
 from lockstep_services.processor.revise.warming import WarmLoop
 
 FLUSH_LIMIT_MS: Final = 10_000
+HEARD_MS: Final = 300
+HEARD_POLL_MS: Final = 20
 LAST_REVISION_LIMIT_MS: Final = 2_000
 """Whoever waits for a unit to go waits for its last revision no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """What units of a process that go at a time share. `giving`: so many give their lead away at a
+    time, and `saving`: so many take a last revision, none of which begins later than `until_ms`."""
+
+    giving: asyncio.Semaphore
+    saving: asyncio.Semaphore
+    until_ms: int
 
 
 class GroupRunner:
@@ -100,42 +116,60 @@ class GroupRunner:
         while not self._is_leaving:
             try:
                 await self._live()
-            except (RestartReplicaError, StateLostError) as error:
+            except (RestartReplicaError, RowsForgottenError, StateLostError) as error:
                 self._log.info("beginning again", why=str(error))
             except Exception as error:  # whoever supervises this begins it again
                 self._failure = describe(error)
                 raise
 
-    async def drain(self, giving: asyncio.Semaphore, *, last_until_ms: int, is_gone: bool) -> None:
+    async def drain(self, farewell: Farewell, *, is_gone: bool) -> None:
         """Publishes what is folded, then gives the lead away at once, unless that many do already.
         Does not begin again: a replica that fails meanwhile has given everything back, and is not
-        waited for. `last_until_ms`: no last revision is begun later; `is_gone`: nobody goes on."""
+        waited for. `is_gone`: nobody goes on."""
         self._is_leaving = True
-        giving_away = self._give(giving, last_until_ms, is_gone=is_gone)
+        giving_away = self._give(farewell, is_gone=is_gone)
         await done_before(giving_away, self._is_over.wait())
 
-    async def _give(self, giving: asyncio.Semaphore, last_until_ms: int, *, is_gone: bool) -> None:
+    async def _give(self, farewell: Farewell, *, is_gone: bool) -> None:
         replica, publishing = self._replica, self._publishing
         if replica is None or publishing is None or self._leadership is None:
             return
         rests = await self._comes_to_rest(replica)
-        async with giving:
+        has_led = replica.lead.is_active
+        async with farewell.giving:
             if not rests:
                 slice_ms = replica.reach.folding_ms
                 self._log.warning("given away in the middle of a slice", slice_ms=slice_ms)
             elif replica.lead.is_active and not await publishing.flush(FLUSH_LIMIT_MS):
                 held = len(replica.running.engine.outbox)
                 self._log.warning("not everything was published", held=held)
-            elif is_gone or not replica.site.others():
-                await self._take_last(last_until_ms)
             await self._leadership.end()
+        # Nobody waits for this process then.
+        if rests and (has_led if is_gone else await self._is_last(replica)):
+            async with farewell.saving:
+                await self._take_last(farewell.until_ms)
+
+    async def _is_last(self, replica: Replica) -> bool:
+        """Whether nobody goes on. Who goes at the same time says so within a moment."""
+        clock, waited_ms = self._around.clock, 0
+        while _goes_on(replica):
+            if waited_ms >= HEARD_MS or self._revisions is None or not self._revisions.has_more:
+                return False
+            await clock.sleep_ms(HEARD_POLL_MS)
+            waited_ms += HEARD_POLL_MS
+        return True
 
     async def _take_last(self, until_ms: int) -> None:
-        """Where nobody else has the state. For a while: without it the log is folded again."""
+        """Where nobody goes on with the state; of several that go together, each that has it. For a
+        while: without it the log is folded again."""
         clock = self._around.clock
         left_ms = min(LAST_REVISION_LIMIT_MS, until_ms - clock.monotonic_ms())
-        if left_ms > 0 and self._revisions is not None:
-            await done_before(self._revisions.take_last(), clock.sleep_ms(left_ms))
+        if left_ms <= 0 or self._revisions is None:
+            return
+        if not self._revisions.is_quick(left_ms):
+            self._log.info("no last revision taken: the one before took too long for a stop")
+            return
+        await done_before(self._revisions.take_last(), clock.sleep_ms(left_ms))
 
     async def _comes_to_rest(self, replica: Replica) -> bool:
         """No further slice; True when the one under way has ended. A function that does not return
@@ -242,6 +276,7 @@ class GroupRunner:
             streams=frozenset(feed.stream for feed in view.group.feeds),
             patience_ms=site.settings.processor.isolation_timeout_ms,
             open_log=site.readings.open_output,
+            has_newer=partial(_has_newer, site, replica.running, replica.running.engine.position),
         )
 
     async def _prepare(self) -> None:
@@ -254,3 +289,16 @@ class GroupRunner:
             await self._warm.take_newest()
         except UnavailableError as error:
             self._log.warning("no newer revision", error=str(error))
+
+
+def _goes_on(replica: Replica) -> bool:
+    """Whether another replica is there that is not about to go, too."""
+    others = replica.site.others()
+    return any(not beat.draining and group.role != FAILING for beat, group in others)
+
+
+async def _has_newer(site: Site, running: Running, after: Position) -> bool:
+    """A verified revision of this state: other units' logs may be trimmed for it."""
+    there = await site.world.store.revisions.list(*site.name.key)
+    state = running.generation
+    return any(one.verified and one.is_of(state) and one.position > after for one in there)

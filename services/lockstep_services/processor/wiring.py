@@ -32,7 +32,7 @@ from lockstep_services.processor.replica.looking import LookPace
 from lockstep_services.processor.replica.reading import SharedReadings
 from lockstep_services.processor.replica.site import MakeOffload, Surroundings, labels_of
 from lockstep_services.processor.revise.pacing import RevisionPace
-from lockstep_services.processor.runner import GroupRunner
+from lockstep_services.processor.runner import Farewell, GroupRunner
 from lockstep_services.processor.showing import show
 from lockstep_services.processor.state.engine import Engines, MakeExecutor
 from lockstep_services.processor.state.poison import PoisonLimit
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 HEAP_EVERY_MS: Final = 10_000
 GIVE_AT_A_TIME: Final = 32
+SAVE_AT_A_TIME: Final = 4
 """So many leads are given away at a time: each is a request to the lease server, on a connection of
 its own."""
 
@@ -100,6 +101,7 @@ class Processor:
         self._pace = RevisionPace()
         self._runners: dict[str, GroupRunner] = {}
         self._giving = asyncio.Semaphore(GIVE_AT_A_TIME)
+        self._saving = asyncio.Semaphore(SAVE_AT_A_TIME)
         context.metrics.look(self._show)
 
     async def start(self) -> None:
@@ -129,8 +131,8 @@ class Processor:
         await self._context.tasks.stop("contact")
         await self._beating.leave()
         await self._presence.leave()
-        last_until_ms = self._last_until_ms()
-        await all_of(self._end(key, last_until_ms, is_gone=False) for key in self._runners)
+        farewell = self._farewell()
+        await all_of(self._end(key, farewell, is_gone=False) for key in self._runners)
 
     async def stop(self) -> None:
         """Says goodbye."""
@@ -151,9 +153,9 @@ class Processor:
             unit.key: unit for view in self._catalogue.views for unit in (*view.former, *view.units)
         }
         mine = {key for key in units if self._context.node in self._catalogue.nodes(key)}
-        last_until_ms = self._last_until_ms()
+        farewell = self._farewell()
         await all_of(
-            self._end(key, last_until_ms, is_gone=not (key in units and one.carries(units[key])))
+            self._end(key, farewell, is_gone=not (key in units and one.carries(units[key])))
             for key, one in self._runners.items()
             if key not in mine or not one.carries(units[key])
         )
@@ -178,14 +180,13 @@ class Processor:
         async with self._assigning:
             await all_of(map(self._stop_unit, self._runners))
 
-    def _last_until_ms(self) -> int:
-        return self._context.clock.monotonic_ms() + LAST_REVISIONS_MS
+    def _farewell(self) -> Farewell:
+        until_ms = self._context.clock.monotonic_ms() + LAST_REVISIONS_MS
+        return Farewell(self._giving, self._saving, until_ms)
 
-    async def _end(self, key: str, last_until_ms: int, *, is_gone: bool) -> None:
+    async def _end(self, key: str, farewell: Farewell, *, is_gone: bool) -> None:
         try:
-            await self._runners[key].drain(
-                self._giving, last_until_ms=last_until_ms, is_gone=is_gone
-            )
+            await self._runners[key].drain(farewell, is_gone=is_gone)
         finally:  # whatever could not be given away: it does not go on here
             await self._stop_unit(key)
         await self._context.world.bus.topics.publish(LEASE_NUDGE, key.encode())

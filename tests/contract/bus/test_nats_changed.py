@@ -192,6 +192,23 @@ async def test_a_mailbox_whose_consumer_was_deleted_goes_on_where_it_was(
     await other_bus.close()
 
 
+async def test_what_was_read_and_not_acknowledged_comes_again(bus: NatsBus) -> None:
+    """As it would have without the deletion."""
+    await orders(bus)
+    mailbox = await bus.mailbox("orders.a", "A/In")
+    await orders(bus, b"1", b"2", b"3")
+    read: list[bytes] = []
+    while len(read) < 3:
+        for mail in await mailbox.read(max_messages=10, wait_ms=PATIENCE_MS):
+            read.append(mail.payload)
+            if mail.payload == b"1":
+                await mail.acknowledge()
+    (name,) = await consumers(bus)
+    await bus._jetstream.call(f"CONSUMER.DELETE.orders.{name}")
+    await orders(bus, b"4")
+    assert await taken(mailbox, 3) == [b"2", b"3", b"4"]
+
+
 async def test_one_that_has_read_nothing_yet_misses_nothing_either(bus: NatsBus) -> None:
     """It begins where it was opened, also in a stream that was made in the place of another."""
     await orders(bus, b"before")

@@ -12,7 +12,7 @@ from lockstep.bus import BusLimits, LogName, OutputEntry, OutputLog
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import SystemClock
 from lockstep.control import Gathering, Mark, MarkWatch, send_mark
-from lockstep.control.gathering import before_position, complete_behind
+from lockstep.control.gathering import RowsForgottenError, before_position, complete_behind
 from lockstep.events import ClaimRecord, OutputId, OutputRecord, OutputRow, UnavailableError
 
 ONE, TWO = LogName("A", "g~1", 0), LogName("A", "g~1", 1)
@@ -255,3 +255,50 @@ async def test_a_bus_that_stays_away_ends_it() -> None:
         await asyncio.wait_for(
             Gathering(on, [ONE], SystemClock(), after=0, max_rows=100).run(), timeout=10
         )
+
+
+@pytest.mark.parametrize("has_newer", [True, False])
+async def test_a_log_that_was_trimmed_for_a_newer_state_is_not_read_from_an_older_one(
+    *, has_newer: bool
+) -> None:
+    """Rows would be missing. Without a newer state what is forgotten was not needed."""
+    on = bus()
+    last = await written(on, ONE, *([row(position)] for position in range(1, 9)))
+    await (await on.output_log(ONE)).trim(last - 3)  # up to position 5
+
+    async def newer() -> bool:
+        return has_newer
+
+    found = Gathering(on, [ONE], SystemClock(), after=1, max_rows=100, has_newer=newer)
+    reading = asyncio.create_task(found.run())
+    async with asyncio.timeout(10):
+        if has_newer:
+            with pytest.raises(RowsForgottenError, match="complete behind position 5 only"):
+                await reading
+            return
+        await complete(found, on, 7)
+    assert positions(found, 7) == [[6, 7]]
+    reading.cancel()
+    await asyncio.wait({reading})
+
+
+async def test_rows_that_are_forgotten_while_they_are_read_are_not_skipped() -> None:
+    """The reader is slow, and its log is trimmed in front of it."""
+    on = bus()
+    last = await written(on, ONE, *([row(position)] for position in range(1, 9)))
+
+    async def nothing_newer() -> bool:
+        return False
+
+    found = Gathering(on, [ONE], SystemClock(), after=0, max_rows=1, has_newer=nothing_newer)
+    reading = asyncio.create_task(found.run())
+    async with asyncio.timeout(10):
+        await complete(found, on, 7)
+        later = await written(on, ONE, *([row(position)] for position in range(9, 13)))
+        await (await on.output_log(ONE)).trim(later - 1)
+        assert last < later - 1
+        while not reading.done():
+            found.take(8)
+            await asyncio.sleep(0.01)
+    with pytest.raises(RowsForgottenError, match="the log begins at"):
+        await reading

@@ -43,7 +43,8 @@ class SharedConsumer:
         self._shared = shared
         self._lock = asyncio.Lock()
         self._puller: Puller | None = None
-        self._after: int | None = None  # the last sequence that was handed out, as far as known
+        self._last: int | None = None  # the last sequence that was handed out, as far as known
+        self._held: set[int] = set()  # of those that were, what is not acknowledged
 
     async def read(self, *, max_messages: int, wait_ms: int) -> list[Msg]:
         """Messages nobody has acknowledged; waits for the first. Errors: UnavailableError."""
@@ -85,10 +86,20 @@ class SharedConsumer:
         while len(taken) < max_messages and puller.buffered() is not None:
             stale = puller.waited_s() >= fresh_s
             message = puller.take()
-            self._after = max(self._after or 0, int(sequence_of(message)))
+            self._saw(int(sequence_of(message)))
             if not stale:  # else somebody else has been given it by now
                 taken.append(message)
         return taken
+
+    async def acknowledge(self, message: Msg) -> None:
+        """It does not come again, also where the consumer has to be made anew."""
+        await acknowledge(self._jetstream.connection, message)
+        self._held.discard(int(sequence_of(message)))
+
+    def _saw(self, sequence: int) -> None:
+        self._last = max(self._last or 0, sequence)
+        if self._config["deliver_policy"] == "new":  # all others begin with what is there
+            self._held.add(sequence)
 
     async def _open(self) -> Puller:
         if self._puller is None:
@@ -119,8 +130,9 @@ class SharedConsumer:
             f"CONSUMER.DURABLE.CREATE.{self._stream}.{self._consumer}",
             {"stream_name": self._stream, "config": config},
         )
-        if self._after is None:
-            self._after = int(made["delivered"]["stream_seq"])
+        floor = int(made["ack_floor"]["stream_seq"])
+        self._last = max(self._last or 0, floor)
+        self._held = {one for one in self._held if one > floor}
 
     async def _beginning(self) -> Mapping[str, Any]:
         """Where one begins that is to have what is new. What is there stays as it is. What was
@@ -135,16 +147,17 @@ class SharedConsumer:
                 raise
         else:
             return {name: found["config"][name] for name in _BEGINS if name in found["config"]}
-        if self._after is None:
+        if self._last is None:
             return {}
-        if int((await self._jetstream.state(self._stream))["last_seq"]) < self._after:
-            self._after = 0  # another stream was made in the place of the one we had
+        if int((await self._jetstream.state(self._stream))["last_seq"]) < self._last:
+            self._last, self._held = 0, set()  # another stream is in the place of the one we had
+        after = min(self._held) - 1 if self._held else self._last
         get_logger().error(
             "a mailbox's consumer was deleted on the bus server; it is made again, and goes on "
-            "behind the last message that was read here",
-            stream=self._stream, consumer=self._consumer, after=self._after,
+            "behind what was known to be acknowledged",
+            stream=self._stream, consumer=self._consumer, after=after,
         )  # fmt: skip
-        return {"deliver_policy": "by_start_sequence", "opt_start_seq": self._after + 1}
+        return {"deliver_policy": "by_start_sequence", "opt_start_seq": after + 1}
 
     async def _drop(self) -> None:
         puller, self._puller = self._puller, None

@@ -12,12 +12,7 @@ from nats.aio.msg import Msg
 from lockstep.bus.contract import Mail, Mailbox
 from lockstep.bus.live_mail import LiveMail
 from lockstep.bus.nats.connection import Connection
-from lockstep.bus.nats.consumer import (
-    SharedConsumer,
-    acknowledge,
-    message_id,
-    sequence_of,
-)
+from lockstep.bus.nats.consumer import SharedConsumer, message_id, sequence_of
 from lockstep.bus.nats.jetstream import JetStream, persistently
 from lockstep.bus.subjects import covers
 from lockstep.clock import SystemClock
@@ -50,7 +45,7 @@ async def open_mailbox(jetstream: JetStream, pattern: str, name: str, queue: str
                 },
             )
             await shared.open()
-            return KeptMailbox(jetstream, shared)
+            return KeptMailbox(shared)
     return await open_live(jetstream.connection, pattern, queue or consumer)
 
 
@@ -69,20 +64,18 @@ def consumer_name(pattern: str, name: str) -> str:
 class KeptMailbox:
     """A stream keeps what has not been acknowledged."""
 
-    def __init__(self, jetstream: JetStream, shared: SharedConsumer) -> None:
-        self._jetstream = jetstream
+    def __init__(self, shared: SharedConsumer) -> None:
         self._shared = shared
 
     async def read(self, *, max_messages: int, wait_ms: int) -> Sequence[Mail]:
         found = await self._shared.read(max_messages=max_messages, wait_ms=wait_ms)
-        connection = self._jetstream.connection
         return [
             Mail(
                 message.subject,
                 message.data,
                 {SEQUENCE_HEADER: sequence_of(message), **(message.headers or {})},
                 message_id(message),
-                partial(acknowledge, connection, message),
+                partial(self._shared.acknowledge, message),
             )
             for message in found
         ]

@@ -122,10 +122,13 @@ class Forgetting:
         position = running.engine.position
         if position != self._asked_at:
             self._asked = 0
+        now_ms, due_ms = self._site.clock.now_ms(), running.engine.next_due_ms
         rests = position == last and running.engine.stopped is None and not self._reach.has_ended
+        if due_ms is not None and due_ms <= now_ms:  # what is due comes in steps of its own
+            return False
         if not self._lead.is_active or not rests or self._asked > self._settings.revisions_to_keep:
             return False
-        tick = TickRecord(self._site.clock.now_ms())
+        tick = TickRecord(now_ms)
         dedup_id = f"room/{self._lead.epoch}/{position}"
         try:
             stored = await self._site.input.append(tick, dedup_id=dedup_id)

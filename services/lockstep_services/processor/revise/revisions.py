@@ -61,6 +61,7 @@ class RevisionLoop:
         self._stored: tuple[Position, int] = (running.engine.position, running.stored_ms)
         """Where the newest revision of this state stands that is known here, and when it was
         taken."""
+        self._took_ms = 0
         self._forgetting = Forgetting(site, running, lead, reach)
         self.outdone_by = 0
         """The epoch for which the store refused a revision last: somebody has led since."""
@@ -100,18 +101,25 @@ class RevisionLoop:
     def _is_aging(self) -> bool:
         """The log may soon forget by age what stands behind the newest revision, be it a tick:
         nobody could begin from that revision any more."""
-        position, stored_ms = self._stored
+        _, stored_ms = self._stored
         age_ms = self._clock.now_ms() - stored_ms
         limit_ms = self._site.settings.bus.max_log_age_ms // AGE_PARTS
-        return self._running.engine.position > position and age_ms >= limit_ms
+        return self.has_more and age_ms >= limit_ms
+
+    @property
+    def has_more(self) -> bool:
+        """More is folded than the newest revision of this state has that is known here."""
+        return self._running.engine.position > self._stored[0]
+
+    def is_quick(self, limit_ms: int) -> bool:
+        """Whether the newest one took no longer: one that is called off goes on in its thread, and
+        the process would wait for it at its end."""
+        return self._took_ms <= limit_ms
 
     async def take_last(self) -> None:
         """Before this replica goes, as the last one or not to come back: the log may have forgotten
         what stands behind the newest revision when somebody begins again."""
-        engine, is_ending = self._running.engine, self._reach.has_ended
-        if not self._lead.is_active or not self._running.is_settled or is_ending:
-            return
-        if engine.position <= self._stored[0]:
+        if not self._running.is_settled or self._reach.has_ended or not self.has_more:
             return
         try:
             await self.take()
@@ -135,6 +143,7 @@ class RevisionLoop:
         await self._revisions.mark_verified(saved.id)
         self._last, self._last_id = (saved.position, taken[1]), saved.id
         took_ms = self._clock.monotonic_ms() - started_ms
+        self._took_ms = took_ms
         self._pace.took(took_ms)
         metrics = self._site.metrics
         metrics.observe("lockstep_processor_snapshot_ms", took_ms, **self._site.labels)

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from lockstep.bus import LogGoneError, LogName, NoRoomError
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.clock import VirtualClock
-from lockstep.events import Life, TickRecord
+from lockstep.events import Life, TickRecord, UnavailableError
 from lockstep.events.since import with_since
 from lockstep.store import Deployment, Origin, Revision, Written, cursor_name, owner_of
 from lockstep.store.memory import MemoryStore
@@ -246,3 +246,25 @@ async def test_an_input_log_is_brought_up_to_date_once_by_who_coordinates() -> N
     made.clear()
     await scene.logs.tell_lost()
     assert made == ["b"]
+
+
+async def test_a_log_that_cannot_follow_keeps_no_other_one_from_it() -> None:
+    """It is told once, and tried again. Only a bus that is away ends the look."""
+    scene = Scene()
+    for app in ("a", "b", "c"):
+        await scene.deployed(app, NOW_MS)
+    tried: list[str] = []
+    open_log = scene.bus.input_log
+
+    async def opened(name: LogName, *, make: bool = True) -> Any:
+        tried.extend([name.app] if make else [])
+        if make and name.app == "a":
+            raise UnavailableError("its settings cannot be changed")
+        return await open_log(name, make=make)
+
+    scene.bus.input_log = opened  # type: ignore[method-assign]
+    await scene.logs.tell_lost()
+    assert tried == ["a", "b", "c"]
+    tried.clear()
+    await scene.logs.tell_lost()
+    assert tried == ["a"]

@@ -126,6 +126,31 @@ async def test_a_stop_in_good_order_leaves_a_revision_of_what_came_last() -> Non
         assert [one.id for one in await _revisions(world)] == [one.id for one in taken]
 
 
+async def test_processors_that_stop_together_leave_one_too() -> None:
+    """Each hears of the other, and neither goes on."""
+    settings = load_settings(SETTINGS)
+    async with _world(settings) as world:
+        other = Process(settings, world, SystemClock(), SystemRandomness())
+        other.add("processor", processor)
+        await other.start()
+        stopping: asyncio.Task[None] | None = None
+        async with _running(world, settings) as url:
+            await _deploy(url)
+            for _ in range(3):
+                await _send(url)
+            await _leads_at(url, 3)
+
+            async def both_are_there() -> bool:
+                found = (await _call("GET", f"{url}/App/status"))["replicas"]
+                return len(found) == 2 and all(one["position"] >= 3 for one in found)
+
+            await _until(both_are_there)
+            stopping = asyncio.create_task(other.stop())
+        await stopping
+        end = await _age(world)
+        assert (await _revisions(world))[0].position == end
+
+
 async def test_an_app_that_only_began_begins_again() -> None:
     """Its log has lost the first tick: nothing else was ever in it."""
     settings = load_settings(SETTINGS)
