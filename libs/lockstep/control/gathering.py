@@ -27,7 +27,7 @@ AWAY_PAUSE_MS: Final = 200
 
 
 class RowsForgottenError(LockstepError):
-    """A log may have forgotten rows that were not read yet: only a newer state goes on behind them."""
+    """A log may have forgotten rows that were not read yet: a newer state goes on behind them."""
 
     fault = Fault.EXTERNAL
     retryable = True

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from lockstep.clock import done_before
+from lockstep.clock import Clock, done_before
 from lockstep.control import FAILING, AppView, Gathering, GroupStatus, UnitFlow, UnitView
 from lockstep.control.gathering import RowsForgottenError
 from lockstep.events import Position, UnavailableError, describe
@@ -145,19 +145,11 @@ class GroupRunner:
                 self._log.warning("not everything was published", held=held)
             await self._leadership.end()
         # Nobody waits for this process then.
-        if rests and (has_led if is_gone else await self._is_last(replica)):
+        if rests and (
+            has_led if is_gone else await _is_last(replica, self._revisions, self._around.clock)
+        ):
             async with farewell.saving:
                 await self._take_last(farewell.until_ms)
-
-    async def _is_last(self, replica: Replica) -> bool:
-        """Whether nobody goes on. Who goes at the same time says so within a moment."""
-        clock, waited_ms = self._around.clock, 0
-        while _goes_on(replica):
-            if waited_ms >= HEARD_MS or self._revisions is None or not self._revisions.has_more:
-                return False
-            await clock.sleep_ms(HEARD_POLL_MS)
-            waited_ms += HEARD_POLL_MS
-        return True
 
     async def _take_last(self, until_ms: int) -> None:
         """Where nobody goes on with the state; of several that go together, each that has it. For a
@@ -295,6 +287,17 @@ def _goes_on(replica: Replica) -> bool:
     """Whether another replica is there that is not about to go, too."""
     others = replica.site.others()
     return any(not beat.draining and group.role != FAILING for beat, group in others)
+
+
+async def _is_last(replica: Replica, revisions: RevisionLoop | None, clock: Clock) -> bool:
+    """Whether nobody goes on. Who goes at the same time says so within a moment."""
+    waited_ms = 0
+    while _goes_on(replica):
+        if waited_ms >= HEARD_MS or revisions is None or not revisions.has_more:
+            return False
+        await clock.sleep_ms(HEARD_POLL_MS)
+        waited_ms += HEARD_POLL_MS
+    return True
 
 
 async def _has_newer(site: Site, running: Running, after: Position) -> bool:
