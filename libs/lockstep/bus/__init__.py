@@ -30,7 +30,7 @@ from lockstep.bus.errors import (
     TailLostError,
 )
 from lockstep.bus.gaps import begins_beyond
-from lockstep.bus.limits import BusLimits
+from lockstep.bus.limits import BusLimits, nearly_full_bytes
 from lockstep.bus.nats.foreign import ForeignNats, ForeignServer, ForeignServers
 from lockstep.bus.opening import open_bus
 from lockstep.bus.subjects import (
@@ -84,6 +84,7 @@ __all__ = [
     "dead_subject",
     "ingress_subject",
     "input_subject",
+    "nearly_full_bytes",
     "open_bus",
     "output_subject",
     "presenter_subject",

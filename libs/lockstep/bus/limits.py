@@ -57,3 +57,9 @@ class BusLimits:
             readers_per_log=bus.readers_per_log,
             replicas=bus.replicas,
         )
+
+
+def nearly_full_bytes(limit_bytes: int, record_bytes: int) -> int:
+    """From there on a log of that limit has a quarter of it left at most, or no room for one more
+    record of that size."""
+    return max(1, min(limit_bytes - record_bytes, limit_bytes // 4 * 3))

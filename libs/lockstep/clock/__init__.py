@@ -6,7 +6,7 @@ Everything else is handed a `Clock` and a `Randomness`, so that a test can own b
 from lockstep.clock.contract import Clock, Randomness
 from lockstep.clock.system import SystemClock, SystemRandomness, stopwatch_ns
 from lockstep.clock.virtual import SeededRandomness, VirtualClock
-from lockstep.clock.waiting import done_before, wait_set
+from lockstep.clock.waiting import done_before, is_asked_to_end, wait_set
 
 __all__ = [
     "Clock",
@@ -16,6 +16,7 @@ __all__ = [
     "SystemRandomness",
     "VirtualClock",
     "done_before",
+    "is_asked_to_end",
     "stopwatch_ns",
     "wait_set",
 ]

@@ -25,6 +25,12 @@ async def wait_set(event: asyncio.Event, clock: Clock, limit_ms: int) -> bool:
     return event.is_set()
 
 
+def is_asked_to_end() -> bool:
+    """Of a task that gets a CancelledError: whether it is meant, and not what it waits for."""
+    own = asyncio.current_task()
+    return own is None or own.cancelling() > 0
+
+
 async def done_before(work: Awaitable[Any], end: Awaitable[Any]) -> bool:
     """Whether the work is done when one of the two is; neither runs on. Raises what it raised."""
     working, ending = asyncio.ensure_future(work), asyncio.ensure_future(end)

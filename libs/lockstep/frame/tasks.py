@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from lockstep.clock import Clock
+from lockstep.clock import Clock, is_asked_to_end
 from lockstep.events import LockstepError
 from lockstep.telemetry import Logger
 
@@ -70,8 +70,7 @@ class Tasks:
                 await work()
                 return
             except asyncio.CancelledError as error:
-                own = asyncio.current_task()
-                if own is None or own.cancelling():
+                if is_asked_to_end():
                     raise
                 # Nobody asked this task to end: what it waited for was called off.
                 called_off = RuntimeError("what it waited for was called off")

@@ -304,4 +304,4 @@ async def _has_newer(site: Site, running: Running, after: Position) -> bool:
     """A verified revision of this state: other units' logs may be trimmed for it."""
     there = await site.world.store.revisions.list(*site.name.key)
     state = running.generation
-    return any(one.verified and one.is_of(state) and one.position > after for one in there)
+    return any(one.counts_for(state) and one.position > after for one in there)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from lockstep.bus import Bus, LogName, OutputTail
+from lockstep.bus import Bus, LogName, OutputTail, nearly_full_bytes
 from lockstep.clock import Clock
 from lockstep.control import (
     OWN_LOG,
@@ -31,8 +31,6 @@ from lockstep_services.publisher.fleet_log import FLEET_CURSORS, position_of
 from lockstep_services.publisher.trimming import Pauses, kept_bytes, trim_to
 
 MAX_SEEN: Final = 4_096
-PARTS: Final = 4
-"""A log is nearly full when so many parts of it but one are taken."""
 
 
 class _Ends:
@@ -83,7 +81,10 @@ class FleetTrimmer:
         self.pauses = Pauses(clock, settings.publisher.trim_interval_ms)
         self._keep_records = settings.publisher.keep_records
         self._keep_bytes = kept_bytes(settings)
-        self._full_bytes = _nearly_full_bytes(settings)
+        bus_settings = settings.bus
+        self._full_bytes = nearly_full_bytes(
+            bus_settings.max_log_bytes, bus_settings.max_message_bytes
+        )
         self._delivered = delivered
         self._ends: dict[LogName, _Ends] = {}
         self._full: set[LogName] = set()
@@ -220,10 +221,4 @@ def _newest(kept: Sequence[Revision], tail: OutputTail | None) -> Position | Non
     state = None if tail is None else tail.generation
     if state is None:
         return None
-    return max((one.position for one in kept if one.verified and one.is_of(state)), default=None)
-
-
-def _nearly_full_bytes(settings: Settings) -> int:
-    """From there on a log has little room left, or none for one more record."""
-    limit_bytes = settings.bus.max_log_bytes
-    return min(limit_bytes // PARTS * (PARTS - 1), limit_bytes - settings.bus.max_message_bytes)
+    return max((one.position for one in kept if one.counts_for(state)), default=None)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 import stomp
 
+from lockstep.clock import is_asked_to_end
 from lockstep.connectors.endpoints import address_of
 from lockstep.connectors.jms import PORTS
 from lockstep.sinks import Message, MessageRefusedError, Sink
@@ -58,8 +59,7 @@ class _Threads:
         try:
             return await asyncio.wrap_future(waiting)
         except asyncio.CancelledError:
-            own = asyncio.current_task()
-            if own is not None and own.cancelling():
+            if is_asked_to_end():
                 raise
             raise OSError("the connection to the broker was closed meanwhile") from None
 

@@ -30,7 +30,7 @@ class Blocked:
         if blocked is None:
             return
         for one in await self._site.world.store.revisions.list(*self._site.name.key):
-            if one.verified and one.is_of(generation) and one.position >= blocked:
+            if one.counts_for(generation) and one.position >= blocked:
                 raise RestartReplicaError(f"another replica has folded position {blocked}")
         if self._reach.is_outdone and self._leaderless_ms() >= TRY_AGAIN_MS:
             raise RestartReplicaError(f"nobody leads: position {blocked} is tried again")

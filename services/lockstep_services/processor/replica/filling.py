@@ -9,13 +9,12 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from lockstep.bus import nearly_full_bytes
 from lockstep.events import Position
 
 RECORD_BYTES: Final = 512
 """What a carrier may count for a record beside its payload: its subject, headers, checksum."""
 MAX_SEEN: Final = 4_096
-PARTS: Final = 4
-"""A log is nearly full when so many parts of it but one are taken."""
 
 
 class Filling:
@@ -56,13 +55,13 @@ class Filling:
     def is_nearly_full(self, limit_bytes: int, record_bytes: int) -> bool:
         """What was read makes it so: with `record_bytes` more, the most that a record may have, the
         log would be over its limit, or there is only a small part left."""
-        return self._seen_bytes >= _most(limit_bytes, record_bytes)
+        return self._seen_bytes >= nearly_full_bytes(limit_bytes, record_bytes)
 
     def may_be_nearly_full(self, limit_bytes: int, record_bytes: int) -> bool:
         """It would be, if what nobody knows here is as large as it can be."""
         unknown = max(0, self._unknown_to - self._first + 1)
         most_bytes = self._seen_bytes + unknown * (record_bytes + RECORD_BYTES)
-        return most_bytes >= _most(limit_bytes, record_bytes)
+        return most_bytes >= nearly_full_bytes(limit_bytes, record_bytes)
 
     def _knows_nothing_before(self, position: Position) -> None:
         self._unknown_to = self._read_to = position
@@ -76,7 +75,3 @@ class Filling:
         pairs = zip(older[::2], older[1::2], strict=True)
         joined = [(up_to, one + two) for (_, one), (up_to, two) in pairs]
         self._seen = deque(joined + newer)
-
-
-def _most(limit_bytes: int, record_bytes: int) -> int:
-    return max(1, min(limit_bytes - record_bytes, limit_bytes // PARTS * (PARTS - 1)))

@@ -109,7 +109,7 @@ class Forgetting:
             log = self._site.output if is_here else await bus.output_log(name, make=False)
             state = (await log.tail()).generation
             # Another state has not begun: its revisions may never count.
-            own = [one for one in there if one.verified and state and one.is_of(state)]
+            own = [one for one in there if state and one.counts_for(state)]
             if own:
                 return max(one.position for one in own)
         return forgettable(there)

@@ -196,7 +196,7 @@ class UpgradeLoop:
     def _stored_up_to(self, stored: Sequence[Revision]) -> Position:
         """How far the furthest revision of the present state has come that counts."""
         state = self._running.generation
-        ours = (one.position for one in stored if one.verified and one.is_of(state))
+        ours = (one.position for one in stored if one.counts_for(state))
         return max(ours, default=0)
 
     async def _made_count(self, begun: AppEngine, generation: Generation, *, is_past: bool) -> bool:

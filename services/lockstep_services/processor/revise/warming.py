@@ -57,7 +57,7 @@ class WarmLoop:
         if self._running.wanted.standby != WARM or self._lead.is_active:
             return
         found = await self._revisions.list(*name.key)
-        alike = [one for one in found if one.verified and one.is_of(self._running.generation)]
+        alike = [one for one in found if one.counts_for(self._running.generation)]
         newest = max(alike, key=lambda one: one.position, default=None)
         if newest is None or newest.position <= self._running.engine.position:
             return
