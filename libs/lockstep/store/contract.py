@@ -270,10 +270,6 @@ class Revision:
         begun, dash, _ = self.id.rpartition(".")[2].partition("-")
         return int(begun) if dash and begun.isdigit() else None
 
-    def counts_for(self, state: Generation) -> bool:
-        """Who begins again in that state may begin with it."""
-        return self.verified and self.is_of(state)
-
     def is_of(self, state: Generation) -> bool:
         """It is of that very state: not of one that was to begin in the same life elsewhere, and
         never did. Of an earlier release's, only that it is not from before the beginning is known.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from lockstep.events import Life, Position
+from lockstep.events import Generation, Life, Position
 from lockstep.rights.audit import AuditEntry
 from lockstep.store.contract import Deployment, Origin, Removed, Revision
 from lockstep.store.versions import AppVersion, Deploying
@@ -135,3 +135,8 @@ def beginnings(revisions: Sequence[Revision]) -> list[Revision]:
 
 def _state_of(revision: Revision) -> _State:
     return revision.version, revision.life, revision.begun
+
+
+def counts_for(revision: Revision, state: Generation) -> bool:
+    """Who begins again in that state may begin with it: it is verified, and of that very state."""
+    return revision.verified and revision.is_of(state)

@@ -18,6 +18,7 @@ from lockstep.events import Position, UnavailableError, describe
 from lockstep.execute.contract import StateLostError
 from lockstep.frame import run_side_by_side
 from lockstep.leader.protocol import facts
+from lockstep.store.rules import counts_for
 from lockstep_services.processor.answer.answering import Answers
 from lockstep_services.processor.answer.commands import Commands
 from lockstep_services.processor.answer.writing import Writes
@@ -304,4 +305,4 @@ async def _has_newer(site: Site, running: Running, after: Position) -> bool:
     """A verified revision of this state: other units' logs may be trimmed for it."""
     there = await site.world.store.revisions.list(*site.name.key)
     state = running.generation
-    return any(one.counts_for(state) and one.position > after for one in there)
+    return any(counts_for(one, state) and one.position > after for one in there)

@@ -26,6 +26,7 @@ from lockstep.control.gathering import first_behind
 from lockstep.events import Position
 from lockstep.settings import Settings
 from lockstep.store import Revision, Revisions
+from lockstep.store.rules import counts_for
 from lockstep.telemetry import Logger
 from lockstep_services.publisher.fleet_log import FLEET_CURSORS, position_of
 from lockstep_services.publisher.trimming import Pauses, kept_bytes, trim_to
@@ -221,4 +222,4 @@ def _newest(kept: Sequence[Revision], tail: OutputTail | None) -> Position | Non
     state = None if tail is None else tail.generation
     if state is None:
         return None
-    return max((one.position for one in kept if one.counts_for(state)), default=None)
+    return max((one.position for one in kept if counts_for(one, state)), default=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from lockstep.store.rules import counts_for
 from lockstep_services.processor.replica.leading import Reach
 from lockstep_services.processor.replica.running import Running
 from lockstep_services.processor.replica.site import Site
@@ -30,7 +31,7 @@ class Blocked:
         if blocked is None:
             return
         for one in await self._site.world.store.revisions.list(*self._site.name.key):
-            if one.counts_for(generation) and one.position >= blocked:
+            if counts_for(one, generation) and one.position >= blocked:
                 raise RestartReplicaError(f"another replica has folded position {blocked}")
         if self._reach.is_outdone and self._leaderless_ms() >= TRY_AGAIN_MS:
             raise RestartReplicaError(f"nobody leads: position {blocked} is tried again")

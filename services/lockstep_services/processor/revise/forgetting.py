@@ -14,6 +14,7 @@ from lockstep.control.endings import Ending, ending_id, endings_of, last_revisio
 from lockstep.control.units import places_of, unit_label
 from lockstep.events import Life, Position, TickRecord
 from lockstep.store import Deployment
+from lockstep.store.rules import counts_for
 from lockstep_services.processor.replica.leading import Lead, Reach
 from lockstep_services.processor.replica.origin import forgettable
 from lockstep_services.processor.replica.running import Running
@@ -109,7 +110,7 @@ class Forgetting:
             log = self._site.output if is_here else await bus.output_log(name, make=False)
             state = (await log.tail()).generation
             # Another state has not begun: its revisions may never count.
-            own = [one for one in there if state and one.counts_for(state)]
+            own = [one for one in there if state and counts_for(one, state)]
             if own:
                 return max(one.position for one in own)
         return forgettable(there)

@@ -21,6 +21,7 @@ from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
 from lockstep.siddhiql import SiddhiQLError
 from lockstep.store import Deployment, Revision
+from lockstep.store.rules import counts_for
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.lead.claiming import Begun
 from lockstep_services.processor.lead.leadership import Leadership
@@ -196,7 +197,7 @@ class UpgradeLoop:
     def _stored_up_to(self, stored: Sequence[Revision]) -> Position:
         """How far the furthest revision of the present state has come that counts."""
         state = self._running.generation
-        ours = (one.position for one in stored if one.counts_for(state))
+        ours = (one.position for one in stored if counts_for(one, state))
         return max(ours, default=0)
 
     async def _made_count(self, begun: AppEngine, generation: Generation, *, is_past: bool) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from lockstep.events import UnavailableError
 from lockstep.leader.protocol import facts
 from lockstep.operators.errors import SnapshotError
+from lockstep.store.rules import counts_for
 from lockstep_services.processor.fold.folding import FoldLoop
 from lockstep_services.processor.replica.leading import Lead, Published, Reach
 from lockstep_services.processor.replica.running import Running
@@ -57,7 +58,7 @@ class WarmLoop:
         if self._running.wanted.standby != WARM or self._lead.is_active:
             return
         found = await self._revisions.list(*name.key)
-        alike = [one for one in found if one.counts_for(self._running.generation)]
+        alike = [one for one in found if counts_for(one, self._running.generation)]
         newest = max(alike, key=lambda one: one.position, default=None)
         if newest is None or newest.position <= self._running.engine.position:
             return
