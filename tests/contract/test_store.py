@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.embedded import EmbeddedServers
-from lockstep.events import Fault, Generation, Life, LockstepError
+from lockstep.events import Generation, Life
 from lockstep.store import (
     Deployment,
     Exclusion,
@@ -235,35 +235,6 @@ async def test_which_processors_are_drained(store: Store, app: str) -> None:
     for _ in range(2):
         await store.deployments.put_drained(node, drained=False, epoch=epoch + 1)
     assert node not in await store.deployments.drained()
-
-
-async def test_documents_are_kept_by_kind_and_name(store: Store, app: str) -> None:
-    """The last text stays; other kinds and odd names do not meet; a deleted one is gone."""
-    kind, names = f"kind-of-{app}", ("a/b", "Rooms", "größe")
-    for name in names:
-        await store.documents.put(kind, name, "{}")
-    await store.documents.put(kind, "Rooms", '{"n": 1}')
-    await store.documents.put(f"{kind}-2", "Rooms", "[]")
-    assert await store.documents.names(kind) == sorted(names)
-    assert await store.documents.get(kind, "Rooms") == '{"n": 1}'
-    assert [await store.documents.delete(kind, "Rooms") for _ in range(2)] == [True, False]
-    assert await store.documents.get(kind, "Rooms") is None
-
-
-async def test_what_cannot_be_kept_is_the_senders_fault(store: Store, app: str) -> None:
-    """NUL, which JSON and addresses can hold and PostgreSQL cannot: kept, or refused as that."""
-    kind = f"nul-{app}"
-    for name, text in (("a\0b", "{}"), ("c", '{"a": "\0"}')):
-        refused: LockstepError | None = None
-        try:
-            await store.documents.put(kind, name, text)
-        except LockstepError as error:
-            refused = error
-        if refused is None:
-            assert await store.documents.get(kind, name) == text
-        else:
-            assert (refused.fault, refused.retryable) == (Fault.USER, False)
-            assert "NUL" in str(refused.hint)
 
 
 async def test_how_much_metrics_tell(store: Store, app: str) -> None:

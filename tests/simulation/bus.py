@@ -115,6 +115,11 @@ class SimBus:
         """See the contract."""
         await self.ask(lambda: self.there.remove_logs(name))
 
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        """See the contract."""
+        found: str = await self.ask(lambda: self.there.owner(suite, instead_of=instead_of))
+        return found
+
     async def read(self, subject: str, after: int, limits: Mapping[str, int]) -> list[Stored]:
         """A long poll."""
         wait_ms = limits["wait_ms"]

@@ -131,6 +131,11 @@ class SimLeases:
         done: bool = await self._ask("hand_over", lease, to)
         return done
 
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        """See the contract."""
+        found: str = await self._ask("owner", suite, instead_of=instead_of)
+        return found
+
     async def healthy(self) -> bool:
         """See the contract."""
         return True

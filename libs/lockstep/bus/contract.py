@@ -369,6 +369,10 @@ class Bus(Protocol):
     def topics(self) -> Topics:
         """Live topics and control requests."""
 
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        """The id of the suite whose bus this is: `suite` where it is nobody's yet, or
+        `instead_of`'s, who is gone. It stands beside the logs, for as long as they do."""
+
     async def healthy(self) -> bool:
         """True when the carrier answers now."""
 

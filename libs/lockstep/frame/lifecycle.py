@@ -33,6 +33,7 @@ from lockstep.frame.loop import run
 from lockstep.frame.offload import Offload, ThreadOffload
 from lockstep.frame.openid import provider_of
 from lockstep.frame.process_usage import ProcessUsage
+from lockstep.frame.suite import OtherSuiteError, claim_leases
 from lockstep.frame.tasks import Tasks, cancelled
 from lockstep.frame.waiting import once_there
 from lockstep.frame.web import Door
@@ -273,6 +274,8 @@ class Process:
             self._tasks.supervise("footprint", self._meter.run)
         self._tasks.supervise("holders", self._holders.run)
         self._tasks.supervise("leases", self._leases.run)
+        if self._world.suite:
+            self._tasks.supervise("suite", self._claim_leases)
         for name, service in self._services:
             self._started.append((name, service))
             await once_there(
@@ -284,6 +287,13 @@ class Process:
         for name, _ in self._services:
             self._metrics.set("lockstep_build_info", 1, service=name, version=version("lockstep"))
         self._log.info("ready", url=self._door.url, services=[name for name, _ in self._services])
+
+    async def _claim_leases(self) -> None:
+        """Once. A process whose lease server is another suite's ends."""
+        try:
+            await claim_leases(self._world.leases, self._world.suite, self._settings, self._clock)
+        except OtherSuiteError as error:
+            self.give_up(error)
 
     async def _show_ready(self) -> None:
         """As `/readyz` has it at this moment."""

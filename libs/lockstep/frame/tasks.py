@@ -37,7 +37,8 @@ class Tasks:
     def supervise(self, name: str, work: Work, **told: str) -> None:
         """Runs `work` until it returns; starts it again when it raises. `told`: what its log lines
         say besides, such as the app."""
-        if name in self.names:
+        before = self._running.get(name)
+        if before is not None and not before.done():
             raise ValueError(f"a task named {name} is running")
         task = asyncio.create_task(self._keep_running(name, work, told), name=name)
         self._running[name] = task

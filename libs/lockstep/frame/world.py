@@ -10,6 +10,7 @@ from lockstep.bus.opening import open_bus
 from lockstep.bus.proof import Proofs
 from lockstep.bus.proven import Strangers, proven
 from lockstep.clock import Clock, Randomness
+from lockstep.frame.suite import claim_bus, suite_id
 from lockstep.frame.waiting import once_there
 from lockstep.leader import Leases
 from lockstep.leader.opening import open_leases
@@ -27,6 +28,8 @@ class World:
     store: Store
     strangers: Strangers | None = None
     """Who sent control messages without proof."""
+    suite: str = ""
+    """The id of the suite; empty where it has none (`lockstep.frame.suite`)."""
 
     async def close(self) -> None:
         """Closes all; idempotent."""
@@ -41,7 +44,7 @@ async def open_world(
     """Connects to everything; a server that is away is waited for, for a minute.
 
     `name` shows up at the servers. Raises UnavailableError when the time is up. What was open by
-    then, or when it is cancelled, is closed.
+    then, or when it is cancelled, is closed. OtherSuiteError: the bus is another suite's.
     """
     cluster, strangers = settings.cluster, Strangers(clock)
     proofs = Proofs(
@@ -58,5 +61,9 @@ async def open_world(
         leases = open_leases(settings.leader, clock, randomness)
         opened.push_async_callback(leases.close)
         store = await once_there("store", lambda: open_store(settings), clock)
+        opened.push_async_callback(store.close)
+        suite = await once_there("store", lambda: suite_id(store, settings, randomness), clock)
+        if suite:
+            await once_there("bus", lambda: claim_bus(connected, suite, settings), clock)
         opened.pop_all()
-    return World(proven(connected, proofs, strangers), leases, store, strangers)
+    return World(proven(connected, proofs, strangers), leases, store, strangers, suite)

@@ -94,6 +94,10 @@ class Leases(Protocol):
     async def hand_over(self, lease: Lease, to: str) -> bool:
         """Reserves the resource for holder `to` for the rest of the ttl; False when it was lost."""
 
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        """The id of the suite whose lease server this is: `suite` where it is nobody's yet, or
+        `instead_of`'s, who is gone. What is noted there has no end."""
+
     async def healthy(self) -> bool:
         """True when the lease server answers now."""
 

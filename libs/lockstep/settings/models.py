@@ -314,6 +314,7 @@ class ClusterSettings(Section):
     second_secret: ClusterSecret
     proof_max_age_ms: Milliseconds
     accept_unproven: bool
+    take_over: Annotated[str, Field(pattern=r"^([0-9a-f]{32})?$")]
 
 
 class RightsSettings(Section):

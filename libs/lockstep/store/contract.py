@@ -319,8 +319,7 @@ class Cursors(Protocol):
         """Moves the cursor; never back."""
 
     async def note(self, name: str) -> str:
-        """The text beside a cursor: the place of a source whose other side names places by texts.
-        Empty at the start."""
+        """The text beside a cursor: a place that a source's other side names so. Empty at first."""
 
     async def put_note(self, name: str, text: str) -> None:
         """The last one who writes wins."""
@@ -334,11 +333,13 @@ class Cursors(Protocol):
 
 
 class Documents(Protocol):
-    """What people made for pages, by kind ("dashboard") and name: JSON texts. The last one who
-    writes wins; nothing that runs depends on them."""
+    """Texts by kind ("dashboard") and name, as people made them. The last one who writes wins."""
 
     async def put(self, kind: str, name: str, text: str) -> None:
         """Stores or replaces it."""
+
+    async def first(self, kind: str, name: str, text: str) -> str:
+        """What the first one of all has stored: this text, where there was none."""
 
     async def get(self, kind: str, name: str) -> str | None:
         """The text or None."""
@@ -351,8 +352,7 @@ class Documents(Protocol):
 
 
 class Accounts(Protocol):
-    """Users, groups and tokens (`lockstep.rights`): all of them at one revision, which grows with
-    each change."""
+    """Users, groups and tokens (`lockstep.rights`): all at one revision, which grows by changes."""
 
     async def revision(self) -> int:
         """0 before the first change."""

@@ -76,14 +76,14 @@ class KafkaCarriers:
     """Connections to Kafka; the tests of one session share its topics, as those of a server."""
 
     def __init__(self, url: str, replicas: int = 1) -> None:
-        self._url = url
+        self.url = url
         self._replicas = replicas
         self._open: list[Bus] = []
 
     async def connect(self, limits: BusLimits = LIMITS) -> Bus:
         """One more connection."""
         limits = replace(limits, replicas=self._replicas)
-        bus = await KafkaBus.connect(self._url, limits, SystemClock(), SystemRandomness())
+        bus = await KafkaBus.connect(self.url, limits, SystemClock(), SystemRandomness())
         self._open.append(bus)
         return bus
 

@@ -36,6 +36,19 @@ async def test_one_holder_at_a_time(competition: Competition) -> None:
     assert (await _acquired(competition.two, competition.resource, "b")).holder == "b"
 
 
+async def test_the_server_bears_whose_it_is(competition: Competition) -> None:
+    """Of the first suite, until another one says in whose place it comes."""
+    one, two = competition.one, competition.two
+    ours, theirs = (f"{competition.resource} {end}" for end in "ab")
+    before = await one.owner(ours)
+    assert await one.owner(ours, instead_of=before) == ours
+    assert [await each.owner(theirs) for each in (one, two)] == [ours, ours]
+    assert await two.owner(theirs, instead_of="somebody") == ours
+    assert await two.owner(theirs, instead_of=ours) == theirs
+    assert await one.owner(ours) == theirs
+    assert await two.owner(theirs, instead_of=theirs) == theirs
+
+
 async def test_concurrent_acquirers_get_one_lease(competition: Competition) -> None:
     """Out of many at the same moment exactly one succeeds."""
     attempts = (

@@ -111,6 +111,9 @@ class BreakableLeases:
     async def hand_over(self, lease: Lease, to: str) -> bool:
         return await self._checked().hand_over(lease, to)
 
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        return await self._checked().owner(suite, instead_of=instead_of)
+
     async def healthy(self) -> bool:
         return not self.broken and await self._leases.healthy()
 
@@ -166,7 +169,7 @@ class Cluster:
         settings = load_settings(environment)
         opened = await open_world(settings, CLOCK, RANDOM)
         leases = BreakableLeases(opened.leases)
-        world = World(opened.bus, leases, opened.store, opened.strangers)
+        world = World(opened.bus, leases, opened.store, opened.strangers, opened.suite)
         process = Process(settings, world, CLOCK, RANDOM)
         for service in chosen:
             process.add(service, WIRES[service])
@@ -388,7 +391,7 @@ async def running_cluster(
 ) -> AsyncIterator[Cluster]:
     """Nodes on the session's servers, with a database of their own; logs and leases begin empty."""
     unique = RANDOM.uuid_hex()[:10]
-    dsn = await _own_database(servers.postgres_dsn, f"test_{unique}")
+    dsn = await own_database(servers.postgres_dsn, f"test_{unique}")
     await _emptied(servers)
     environment = {
         **QUICK,
@@ -434,7 +437,8 @@ async def _emptied(servers: EmbeddedServers) -> None:
         await client.close()
 
 
-async def _own_database(dsn: str, name: str) -> str:
+async def own_database(dsn: str, name: str) -> str:
+    """A new one on the server; its DSN."""
     connection = await asyncpg.connect(dsn)
     try:
         await connection.execute(f'CREATE DATABASE "{name}"')

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 from weakref import WeakSet
 
 from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
-from lockstep.bus.errors import LogGoneError
+from lockstep.bus.errors import BusRightsError, LogGoneError
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.kafka.address import parse_address
-from lockstep.bus.kafka.broker import Broker, log_config
+from lockstep.bus.kafka.broker import Broker, live_config, log_config
 from lockstep.bus.kafka.connection import Connection
 from lockstep.bus.kafka.dead_letters import KafkaDeadLetters
 from lockstep.bus.kafka.ingress import KafkaIngress
@@ -23,6 +24,10 @@ from lockstep.bus.kafka.topics import KafkaTopics
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.subjects import input_subject, log_names, log_patterns, output_subject
 from lockstep.clock import Clock, Randomness
+from lockstep.telemetry import get_logger
+
+_OWNER: Final = "suite."
+"""A topic's name says whose bus it is: it holds nothing."""
 
 
 class KafkaBus:
@@ -104,6 +109,20 @@ class KafkaBus:
 
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
         return await self.topics.open_mailbox(pattern, name)
+
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        begin = topic_of(self._prefix, _OWNER)
+        topics = await self._connection.persistently(self._connection.topics)
+        found = {each.removeprefix(begin) for each in topics if each.startswith(begin)}
+        others = found - {suite, instead_of}
+        if not others and suite not in found:
+            try:
+                await self._broker.ensure(f"{begin}{suite}", live_config(self._connection.limits))
+            except BusRightsError as error:
+                get_logger().warning("it is not noted whose bus this is", error=str(error))
+        if not others and instead_of in found - {suite}:
+            await self._broker.remove(f"{begin}{instead_of}")
+        return min(others, default=suite)
 
     async def healthy(self) -> bool:
         return not self._closed and await self._connection.healthy()

@@ -66,6 +66,12 @@ class MemoryBus:
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
         return self.topics.open_mailbox(pattern, name)
 
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        self.link.send()
+        if self._carrier.owner in ("", instead_of):
+            self._carrier.owner = suite
+        return self._carrier.owner
+
     async def healthy(self) -> bool:
         return self.link.reachable
 

@@ -126,6 +126,7 @@ class MemoryCarrier:
     ingress_due: dict[Position, int] = field(default_factory=dict)
     listeners: dict[int, object] = field(default_factory=dict)
     _keys: Iterator[int] = field(default_factory=itertools.count)
+    owner: str = ""
 
     def log(self, subject: str, *, max_bytes: int | None = None) -> StoredLog:
         """The log of that name, made when missing."""

@@ -106,6 +106,9 @@ class NatsBus:
     async def mailbox(self, pattern: str, name: str) -> Mailbox:
         return await open_mailbox(self._jetstream, pattern, name)
 
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        return await self.ingress.stream.owner(suite, instead_of=instead_of)
+
     async def healthy(self) -> bool:
         return await self._connection.healthy()
 

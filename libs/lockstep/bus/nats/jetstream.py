@@ -132,7 +132,7 @@ class JetStream:
             if there is None and await _made(self, config):
                 return
             if there is None or any(there.get(key) != value for key, value in config.items()):
-                await self.call(f"STREAM.UPDATE.{name}", config)
+                await self.call(f"STREAM.UPDATE.{name}", {**noted(there or {}), **config})
 
         await persistently(ensure, self.limits)
 
@@ -295,6 +295,12 @@ class JetStream:
             if _worth_retrying(error):
                 await self.connection.unserved(asked_at)
             raise
+
+
+def noted(config: StreamConfig) -> dict[str, dict[str, Any]]:
+    """What people and suites let stand beside a stream, as its settings have it."""
+    found = config.get("metadata") or {}
+    return {"metadata": {key: text for key, text in found.items() if not key.startswith("_nats.")}}
 
 
 async def _config_of(jetstream: JetStream, name: str) -> StreamConfig | None:

@@ -27,6 +27,7 @@ class LeaseTable:
     clock: Clock
     entries: dict[str, _Entry] = field(default_factory=dict)
     connections: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+    owner: str = ""
 
     def present(self, resource: str) -> Held | None:
         """Who holds the resource now."""
@@ -35,6 +36,10 @@ class LeaseTable:
             self.entries.pop(resource, None)
             return None
         return entry.held
+
+    def has(self, lease: Lease) -> bool:
+        """It has not ended, and is of this acquisition."""
+        return self.present(lease.resource) == _held(lease)
 
     def hold(self, resource: str, held: Held, ttl_ms: int) -> None:
         """From now on, for as long."""
@@ -48,6 +53,7 @@ class LeaseTable:
     def flush(self) -> None:
         """Forgets everything, as a server that lost its data."""
         self.entries.clear()
+        self.owner = ""
 
     def connect(self, process: str, closed: asyncio.Future[None]) -> None:
         """In place of the connection that there may be."""
@@ -112,7 +118,7 @@ class MemoryLeases:
     def _renewed(self, lease: Lease, *, again: bool) -> Lease | None:
         self._send()
         started_ms = self._clock.monotonic_ms()
-        ours = self._is_ours(lease) or (again and self._table.present(lease.resource) is None)
+        ours = self._table.has(lease) or (again and self._table.present(lease.resource) is None)
         if ours:
             self._table.hold(lease.resource, _held(lease), lease.ttl_ms)
         self._answer()
@@ -133,7 +139,7 @@ class MemoryLeases:
 
     async def release(self, lease: Lease) -> bool:
         self._send()
-        ours = self._is_ours(lease)
+        ours = self._table.has(lease)
         if ours:
             del self._table.entries[lease.resource]
         self._answer()
@@ -146,21 +152,25 @@ class MemoryLeases:
 
     async def hand_over(self, lease: Lease, to: str) -> bool:
         self._send()
-        ours = self._is_ours(lease)
+        ours = self._table.has(lease)
         if ours:
             entry = self._table.entries[lease.resource]
             self._table.entries[lease.resource] = replace(entry, held=Held(to, ""))
         self._answer()
         return ours
 
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        self._send()
+        if self._table.owner in ("", instead_of):
+            self._table.owner = suite
+        self._answer()
+        return self._table.owner
+
     async def healthy(self) -> bool:
         return self.reachable
 
     async def close(self) -> None:
         self.reachable = False
-
-    def _is_ours(self, lease: Lease) -> bool:
-        return self._table.present(lease.resource) == _held(lease)
 
     def _send(self) -> None:
         if not self.reachable:

@@ -34,11 +34,13 @@ from lockstep.clock import Clock, Randomness
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.leader.contract import PROCESS_ENDS, Held, Lease, Renewal
 from lockstep.leader.redis.moving import Moving
-from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, HOLDERS, RELEASE, RENEW
+from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, HOLDERS, OWN, RELEASE, RENEW
 from lockstep.tls import TlsFiles, calling
 
 _PREFIX: Final = "lockstep:lease:"
 _CHANNEL: Final = "lockstep:process:"
+_SUITE: Final = "~suite"
+"""No resource is called so; among the leases' keys, as our rights end there."""
 _RIGHTS: Final = (
     f"the user of leader.url needs ~{_PREFIX}* &{_CHANNEL}* +eval +get +set +del +subscribe"
     " +pubsub|numsub +ping"
@@ -225,6 +227,9 @@ class RedisLeases:
     async def hand_over(self, lease: Lease, to: str) -> bool:
         arguments = [_held(lease), _reserved(to)]
         return bool(await self._asked(HAND_OVER, [lease.resource], arguments))
+
+    async def owner(self, suite: str, *, instead_of: str = "") -> str:
+        return str(await self._asked(OWN, [_SUITE], [suite, instead_of]))
 
     async def healthy(self) -> bool:
         try:

@@ -74,3 +74,13 @@ if held == ARGV[2] then
 end
 return 0
 """
+
+# Answers whose server this is: who asks, where it is nobody's or the one's that comes last.
+OWN: Final = """
+local owner = redis.call('GET', KEYS[1])
+if owner == false or (owner == ARGV[2] and owner ~= ARGV[1]) then
+  redis.call('SET', KEYS[1], ARGV[1])
+  return ARGV[1]
+end
+return owner
+"""

@@ -274,6 +274,15 @@ class FileDocuments:
         write_file(self._path(kind, name), text.encode())
 
     @on_thread
+    def first(self, kind: str, name: str, text: str) -> str:
+        path = self._path(kind, name)
+        with locked(path.parent):
+            found = read_file(path)
+            if found is None:
+                write_file(path, text.encode())
+        return text if found is None else found.decode()
+
+    @on_thread
     def get(self, kind: str, name: str) -> str | None:
         content = read_file(self._path(kind, name))
         return None if content is None else content.decode()

@@ -255,6 +255,9 @@ class MemoryDocuments:
     async def put(self, kind: str, name: str, text: str) -> None:
         self._documents[kind, name] = text
 
+    async def first(self, kind: str, name: str, text: str) -> str:
+        return self._documents.setdefault((kind, name), text)
+
     async def get(self, kind: str, name: str) -> str | None:
         return self._documents.get((kind, name))
 

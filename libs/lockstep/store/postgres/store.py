@@ -421,6 +421,16 @@ class PostgresDocuments:
                 kind, name, text,
             )  # fmt: skip
 
+    async def first(self, kind: str, name: str, text: str) -> str:
+        async with available():
+            await self._pool.execute(
+                "insert into lockstep.documents (kind, name, text) values ($1, $2, $3)"
+                " on conflict (kind, name) do nothing",
+                kind, name, text,
+            )  # fmt: skip
+        # Somebody may have taken away meanwhile what stood there: then nobody was before us.
+        return await self.get(kind, name) or text
+
     async def get(self, kind: str, name: str) -> str | None:
         async with available():
             found: str | None = await self._pool.fetchval(
