@@ -3,6 +3,7 @@ none is forgotten. Everything else goes through as it is."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
@@ -11,10 +12,8 @@ from lockstep.bus.proof import PROOF_BYTES, Opened, Proofs, Unproven
 from lockstep.bus.subjects import CONTROL
 from lockstep.clock import Clock
 from lockstep.events import UnavailableError
-from lockstep.telemetry import get_logger
+from lockstep.telemetry import Seldom, get_logger
 
-TOLD_APART_MS: Final = 60_000
-"""A stranger who sends without end is told of once in so long, with how often it was."""
 _HINTS: Final[Mapping[Unproven, str]] = {
     Unproven.NONE: "a process without cluster.secret, or a stranger, uses this bus: give the "
     "process the secret, or the bus's user another password",
@@ -27,26 +26,25 @@ _WILD: Final = ("*", ">")
 
 
 class Strangers:
-    """Counts what was not heard, and says so now and then. `count` is the process's metric."""
+    """Counts what was not heard, and says so now and then, with how often it was. `count` is the
+    process's metric."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._log = get_logger()
-        self._told: dict[Unproven, tuple[int, int]] = {}
+        self._seldom = Seldom()
+        self._untold: Counter[Unproven] = Counter()
         self.count: Callable[[str], None] = lambda _: None
 
     def note(self, subject: str, why: Unproven) -> None:
         """One more."""
         self.count(why.value)
-        now_ms = self._clock.monotonic_ms()
-        told_ms, since = self._told.get(why, (None, 0))
-        if told_ms is not None and now_ms - told_ms < TOLD_APART_MS:
-            self._told[why] = (told_ms, since + 1)
+        if not self._seldom.is_due(why, self._clock.monotonic_ms()):
+            self._untold[why] += 1
             return
-        self._told[why] = (now_ms, 0)
         self._log.error(
-            "a control message was not heard", subject=subject, why=why.value, others=since,
-            hint=_HINTS[why],
+            "a control message was not heard", subject=subject, why=why.value,
+            others=self._untold.pop(why, 0), hint=_HINTS[why],
         )  # fmt: skip
 
 

@@ -16,12 +16,12 @@ from lockstep.frame.tasks import run_side_by_side
 from lockstep.leader import Held, Leases
 from lockstep.leader.vigil import Vigil
 from lockstep.settings import LeaderSettings
-from lockstep.telemetry import Logger, Metrics
+from lockstep.telemetry import Logger, Metrics, Seldom
 
 OnDeath = Callable[[Held], None]
 REFUSED_PAUSE_MS: Final = 5_000
 """Behind a connection that the lease server refuses: its operator has to mend that first."""
-TELL_EVERY_MS: Final = 60_000
+_UNNOTICED: Final = "deaths are not noticed: the lease server takes no connection to watch"
 
 
 class HolderWatch:
@@ -47,7 +47,7 @@ class HolderWatch:
         self._connection = 0
         self._overlooked = asyncio.Event()
         self._unseen_ms: int | None = None
-        self._told_ms: int | None = None
+        self._seldom = Seldom()
 
     def mind(self, resource: str, held: Held, on_death: OnDeath) -> None:
         """Calls `on_death` once, should the holder's process die. One holder for each resource."""
@@ -88,13 +88,8 @@ class HolderWatch:
 
     def _tell_unnoticed(self, error: UnavailableError) -> None:
         """The first time, and every so often while it goes on."""
-        now_ms = self._clock.monotonic_ms()
-        if self._told_ms is None or now_ms - self._told_ms >= TELL_EVERY_MS:
-            self._told_ms = now_ms
-            self._log.warning(
-                "deaths are not noticed: the lease server takes no connection to watch",
-                error=str(error),
-            )
+        if self._seldom.is_due(_UNNOTICED, self._clock.monotonic_ms()):
+            self._log.warning(_UNNOTICED, error=str(error))
 
     async def _until_overlooked(self) -> NoReturn:
         """Raises when the lease server has said for long that it does not know of the

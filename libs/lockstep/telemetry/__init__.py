@@ -5,6 +5,7 @@ from lockstep.telemetry.logs import Logger, configure_logging, get_logger, is_lo
 from lockstep.telemetry.metrics import CONTENT_TYPE, Metrics
 from lockstep.telemetry.names import METRICS, MetricKind, MetricName
 from lockstep.telemetry.recent import Reading, Recent, RecentBy
+from lockstep.telemetry.seldom import Seldom
 from lockstep.telemetry.tail import LEVELS, LogLine, LogTail
 from lockstep.telemetry.traces import NO_TRACES, Traces, current_trace
 from lockstep.telemetry.tracing import open_traces
@@ -24,6 +25,7 @@ __all__ = [
     "Reading",
     "Recent",
     "RecentBy",
+    "Seldom",
     "Traces",
     "configure_logging",
     "current_trace",

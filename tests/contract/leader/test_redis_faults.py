@@ -21,9 +21,10 @@ from lockstep.events import UnavailableError
 from lockstep.leader import Held, Lease
 from lockstep.leader.redis import RedisLeases
 from lockstep.leader.redis.leases import LeasesRefusedError
-from lockstep.leader.redis.moving import MOVE_EVERY_MS, TELL_EVERY_MS, Moving
+from lockstep.leader.redis.moving import MOVE_EVERY_MS, Moving
 from lockstep.leader.roll import LeaseRoll
 from lockstep.telemetry import get_logger
+from lockstep.telemetry.seldom import MINUTE_MS
 from tests.contract.patience import PATIENCE_MS, PATIENCE_S, eventually
 from tests.contract.pausing import paused
 from tests.contract.proxy import Proxy
@@ -281,7 +282,7 @@ async def test_a_replica_is_left_only_every_so_often_and_told_of_seldom(
     await clock.advance_ms(MOVE_EVERY_MS)
     assert await connections() == first + 1
     assert capsys.readouterr().err.count("takes no writes") == 1
-    await clock.advance_ms(TELL_EVERY_MS)
+    await clock.advance_ms(MINUTE_MS)
     await connections()
     assert capsys.readouterr().err.count("takes no writes") == 1
     await operator.aclose()

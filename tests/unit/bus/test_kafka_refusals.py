@@ -11,9 +11,10 @@ from structlog.testing import capture_logs
 
 from lockstep.bus.errors import BusRightsError
 from lockstep.bus.kafka.errors import translated
-from lockstep.bus.kafka.refusals import TOLD_EVERY_S, Refusals
+from lockstep.bus.kafka.refusals import Refusals
 from lockstep.events import Fault, UnavailableError
 from lockstep.frame.problems import respond
+from lockstep.telemetry.seldom import MINUTE_MS
 
 DENIED = [
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -51,7 +52,7 @@ def test_what_is_not_allowed_is_told_once_a_minute() -> None:
     refusals = Refusals(lambda: now_s)
     denied = BusRightsError("the bus does not let us do this: denied", hint="let the user write")
     with capture_logs() as logs:
-        for after_s in (0.0, 1.0, TOLD_EVERY_S - 2.0, 1.0, 1.0):
+        for after_s in (0.0, 1.0, MINUTE_MS / 1000 - 2.0, 1.0, 1.0):
             now_s += after_s
             refusals.note(UnavailableError("away"))
             refusals.note(denied)

@@ -14,11 +14,12 @@ from lockstep.bus import BusLimits, control_subject
 from lockstep.bus.contract import Bus
 from lockstep.bus.memory import MemoryBus, MemoryCarrier
 from lockstep.bus.proof import MARK, Opened, Proofs, Unproven
-from lockstep.bus.proven import TOLD_APART_MS, Strangers, proven
+from lockstep.bus.proven import Strangers, proven
 from lockstep.clock import VirtualClock
 from lockstep.control import answers, flows, marks, messages
 from lockstep.events import UnavailableError
 from lockstep.settings import SettingsError, load_settings
+from lockstep.telemetry.seldom import MINUTE_MS
 
 ROOT = Path(__file__).parents[3]
 SECRET, NEXT = "the secret of this cluster", "the next secret of it"
@@ -199,7 +200,7 @@ async def test_strangers_are_told_of_now_and_then(capsys: pytest.CaptureFixture[
     place = Place()
     for _ in range(500):
         place.strangers.note(SUBJECT, Unproven.NONE)
-    await place.clock.advance_ms(TOLD_APART_MS)
+    await place.clock.advance_ms(MINUTE_MS)
     place.strangers.note(SUBJECT, Unproven.NONE)
     told = [line for line in capsys.readouterr().err.splitlines() if "was not heard" in line]
     assert len(told) == 2, told

@@ -12,11 +12,12 @@ from structlog.testing import capture_logs
 from lockstep.clock import SeededRandomness, VirtualClock
 from lockstep.events import UnavailableError
 from lockstep.frame import HolderWatch, Tasks
-from lockstep.frame.holders import REFUSED_PAUSE_MS, TELL_EVERY_MS
+from lockstep.frame.holders import REFUSED_PAUSE_MS
 from lockstep.leader import Held
 from lockstep.leader.memory import LeaseTable, MemoryLeases
 from lockstep.settings import load_settings
 from lockstep.telemetry import Metrics, get_logger
+from lockstep.telemetry.seldom import MINUTE_MS
 
 SETTINGS = load_settings({}).leader
 HOPS = 5
@@ -130,12 +131,12 @@ async def test_who_is_not_let_in_says_so_once_a_minute(is_passing: bool) -> None
     tasks = Tasks(clock, get_logger())
     with capture_logs() as logs:
         tasks.supervise("watch", watch.run)
-        for _ in range(TELL_EVERY_MS // REFUSED_PAUSE_MS + 1):
+        for _ in range(MINUTE_MS // REFUSED_PAUSE_MS + 1):
             await clock.advance_ms(REFUSED_PAUSE_MS)
         await tasks.stop_all()
     told = [line["event"] for line in logs if line["log_level"] == "warning"]
     assert len(told) == 2
     assert all(line.startswith("deaths are not noticed") for line in told)
     pause_ms = SETTINGS.retry_ms if is_passing else REFUSED_PAUSE_MS
-    assert leases.appearances <= (TELL_EVERY_MS + REFUSED_PAUSE_MS) // pause_ms + 1
-    assert leases.appearances > TELL_EVERY_MS // pause_ms // 2
+    assert leases.appearances <= (MINUTE_MS + REFUSED_PAUSE_MS) // pause_ms + 1
+    assert leases.appearances > MINUTE_MS // pause_ms // 2

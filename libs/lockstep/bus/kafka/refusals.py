@@ -8,9 +8,9 @@ from typing import Final
 
 from lockstep.bus.errors import BusRightsError
 from lockstep.events import LockstepError
-from lockstep.telemetry import get_logger
+from lockstep.telemetry import Seldom, get_logger
 
-TOLD_EVERY_S: Final = 60.0
+_WHAT: Final = "the bus does not let us write"
 
 
 class Refusals:
@@ -18,10 +18,10 @@ class Refusals:
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
-        self._next_s = now_s()
+        self._seldom = Seldom()
 
     def note(self, error: LockstepError) -> None:
         """A message was not stored."""
-        if isinstance(error, BusRightsError) and self._now_s() >= self._next_s:
-            self._next_s = self._now_s() + TOLD_EVERY_S
-            get_logger().error("the bus does not let us write", error=str(error))
+        now_ms = round(1000 * self._now_s())
+        if isinstance(error, BusRightsError) and self._seldom.is_due(_WHAT, now_ms):
+            get_logger().error(_WHAT, error=str(error))

@@ -13,10 +13,8 @@ from lockstep.bus.nats.errors import (
     NotConnectedError,
     is_refusal,
 )
-from lockstep.telemetry import get_logger
+from lockstep.telemetry import Seldom, get_logger
 
-_TOLD_EVERY_S: Final = 60.0
-_MAX_TOLD: Final = 1_000
 _HINT: Final = (
     "look at user, password, token and credentials in bus.url and at those of the server; "
     "this process goes on trying"
@@ -30,7 +28,7 @@ class Troubles:
         self._shown = shown
         self._was_in = False
         self._refusal = ""
-        self._told_s: dict[str, float] = {}
+        self._seldom = Seldom()
 
     def heard(self, error: Exception, now_s: float) -> None:
         """Why an attempt of the client library failed."""
@@ -69,12 +67,4 @@ class Troubles:
             get_logger().error(missing.message, server=self._shown, hint=missing.hint)
 
     def _is_due(self, what: str, now_s: float) -> bool:
-        told_s = self._told_s.get(what)
-        if told_s is not None and now_s - told_s < _TOLD_EVERY_S:
-            return False
-        if len(self._told_s) >= _MAX_TOLD:
-            self._told_s = {k: s for k, s in self._told_s.items() if now_s - s < _TOLD_EVERY_S}
-            if len(self._told_s) >= _MAX_TOLD:
-                return False
-        self._told_s[what] = now_s
-        return True
+        return self._seldom.is_due(what, round(1000 * now_s))

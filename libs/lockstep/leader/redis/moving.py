@@ -10,11 +10,10 @@ from redis.asyncio import ConnectionPool
 from redis.exceptions import MasterDownError, ReadOnlyError, RedisError
 
 from lockstep.clock import Clock
-from lockstep.telemetry import get_logger
+from lockstep.telemetry import Seldom, get_logger
 
 MOVE_EVERY_MS: Final = 2_000
 """No more often: until the name leads elsewhere, new connections reach the same server."""
-TELL_EVERY_MS: Final = 60_000
 _READ_ONLY: Final = "READONLY"
 
 
@@ -26,18 +25,16 @@ class Moving:
         self._clock = clock
         self._shown = shown
         self._log = get_logger()
-        self._moved_ms: int | None = None
-        self._told_ms: int | None = None
+        self._moves = Seldom(MOVE_EVERY_MS)
+        self._seldom = Seldom()
 
     async def heed(self, error: RedisError) -> None:
         """Closes all connections, those in use as well, if a replica says that. Who is asked next
         is whoever is there now."""
         now_ms = self._clock.monotonic_ms()
-        if not _is_of_replica(error) or not _is_due(self._moved_ms, now_ms, MOVE_EVERY_MS):
+        if not _is_of_replica(error) or not self._moves.is_due(_READ_ONLY, now_ms):
             return
-        self._moved_ms = now_ms
-        if _is_due(self._told_ms, now_ms, TELL_EVERY_MS):
-            self._told_ms = now_ms
+        if self._seldom.is_due(_READ_ONLY, now_ms):
             self._log.warning(
                 "the Redis server takes no writes: connecting anew", where=self._shown,
                 error=str(error),
@@ -49,7 +46,3 @@ class Moving:
 def _is_of_replica(error: RedisError) -> bool:
     """Older servers tell only within the text what stopped a script."""
     return isinstance(error, ReadOnlyError | MasterDownError) or _READ_ONLY in str(error)
-
-
-def _is_due(last_ms: int | None, now_ms: int, every_ms: int) -> bool:
-    return last_ms is None or now_ms - last_ms >= every_ms

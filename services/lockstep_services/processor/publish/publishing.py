@@ -24,6 +24,7 @@ from lockstep.events.outputs import in_columns, last_id
 from lockstep.execute.contract import EventFault
 from lockstep.frame import all_of, wait_set
 from lockstep.leader.protocol import Permit, facts
+from lockstep.telemetry import Seldom
 from lockstep_services.processor.replica.leading import Lead, Published
 from lockstep_services.processor.replica.replica import Trouble
 from lockstep_services.processor.replica.running import Running
@@ -36,7 +37,6 @@ BURY_AT_A_TIME: Final = 64
 PAUSE_MS: Final = 100
 FULL_PAUSE_MS: Final = 1_000
 """Where there is no room: somebody has to make some first."""
-TOLD_EVERY_MS: Final = 60_000
 FLUSH_POLL_MS: Final = 5
 
 
@@ -58,7 +58,7 @@ class Publishing:
         self._log = site.log
         self._max_rows = MAX_ROWS
         self._burying = asyncio.Lock()
-        self._told_ms: dict[tuple[type, str | None], int] = {}
+        self._seldom = Seldom()
 
     async def publish(self, permit: Permit) -> facts.Fact:
         """Appends the first held rows; gives what came of it."""
@@ -107,13 +107,10 @@ class Publishing:
         is met again and again, and once when it is over."""
         self._trouble.text = None if error is None else str(error)
         if error is None:
-            if self._told_ms:
-                self._told_ms.clear()
+            if self._seldom.over():
                 self._log.info("publishes again", **self._site.labels)
             return
-        now_ms, what = self._clock.monotonic_ms(), (type(error), error.where)
-        if now_ms - self._told_ms.get(what, now_ms - TOLD_EVERY_MS) >= TOLD_EVERY_MS:
-            self._told_ms[what] = now_ms
+        if self._seldom.is_due((type(error), error.where), self._clock.monotonic_ms()):
             self._log.warning("cannot publish", error=str(error), **self._site.labels)
 
     async def _append(self, permit: Permit, rows: Sequence[OutputRow]) -> facts.Fact:
