@@ -33,12 +33,19 @@ def test_an_address_names_servers_and_files(tmp_path: Path) -> None:
     assert address.shown == "a:4222,b"
 
 
-@pytest.mark.parametrize("url", ["", "nats://a?colour=red", "nats://a?token_file=/does/not/exist"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "nats://a?colour=red", "nats://a?token_file=/does/not/exist", "nats:/u:hidden@a",
+        "nats://u:hidden@a:port", "http://a:4222", "nats://a,nats://", "nats://u:hid/den@a",
+    ],
+)  # fmt: skip
 def test_a_bad_address_is_told_with_what_is_wrong(url: str) -> None:
     """Before anything is tried."""
     with pytest.raises(BadAddressError) as caught:
         parse_address(url)
     assert caught.value.where == "bus.url"
+    assert "hid" not in str(caught.value)
 
 
 def test_dedup_ids_stay_different_as_headers() -> None:

@@ -17,6 +17,9 @@ from lockstep.tls import TlsFiles, calling
 
 _PARAMETERS = {"credentials", "token_file", "ca", "cert", "key"}
 _TLS = ("tls://", "wss://")
+_WEB = ("ws", "wss")
+_SCHEMES = ("nats", "tls", *_WEB)
+_HINT = f"nats://host:4222, with parameters {', '.join(sorted(_PARAMETERS))}"
 
 
 class BadAddressError(LockstepError):
@@ -55,8 +58,9 @@ def parse_address(url: str) -> Address:
     servers = tuple(part.strip() for part in base.split(",") if part.strip())
     if unknown or not servers:
         what = f"unknown parameter {unknown[0]}" if unknown else "no server"
-        hint = f"nats://host:4222, with parameters {', '.join(sorted(_PARAMETERS))}"
-        raise BadAddressError(f"a bus URL with {what}", where="bus.url", hint=hint)
+        raise BadAddressError(f"a bus URL with {what}", where="bus.url", hint=_HINT)
+    for server in servers:
+        _check(server)
     try:
         token = Path(given["token_file"]).read_text().strip() if "token_file" in given else None
     except OSError as error:
@@ -65,3 +69,18 @@ def parse_address(url: str) -> Address:
         raise BadAddressError("a bus URL with servers over TLS and others", where="bus.url")
     files = TlsFiles(given.get("ca", ""), given.get("cert", ""), given.get("key", ""))
     return Address(servers, given.get("credentials"), token, calling(files))
+
+
+def _check(server: str) -> None:
+    """BadAddressError, which repeats nothing that may be a secret."""
+    try:
+        parts = urlsplit(server if "://" in server else f"nats://{server}")
+        is_good = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+        is_good = is_good and (parts.path in ("", "/") or parts.scheme in _WEB)
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise BadAddressError(
+            "a bus URL in which a server's address cannot be understood", where="bus.url",
+            hint=f"{_HINT}; a password's special characters are escaped as in any URL (%40 for @)",
+        )  # fmt: skip

@@ -33,6 +33,7 @@ from redis.exceptions import (
 from lockstep.clock import Clock, Randomness
 from lockstep.events import LockstepError, UnavailableError
 from lockstep.leader.contract import PROCESS_ENDS, Held, Lease, Renewal
+from lockstep.leader.redis.address import check_address
 from lockstep.leader.redis.moving import Moving
 from lockstep.leader.redis.scripts import ACQUIRE, HAND_OVER, HOLDERS, OWN, RELEASE, RENEW
 from lockstep.tls import TlsFiles, calling
@@ -124,6 +125,7 @@ class RedisLeases:
     `timeout_ms` limits each answer: short against the lease's time to live, so that a renewal that
     fails leaves time for another one. Only time counts in which this process could have taken the
     answer: on starved cores it would else drop connections that are whole, and fall behind more.
+    Errors of the URL: BadRedisAddressError.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class RedisLeases:
         self._clock = clock
         self._randomness = randomness
         self.process = randomness.uuid_hex()
+        check_address(url)
         self._shown = urlsplit(url).netloc.rpartition("@")[2]
         self._redis: Redis = Redis.from_url(
             url,

@@ -14,6 +14,7 @@ import asyncpg
 from asyncpg.exceptions._base import DataError as ClientDataError
 
 from lockstep.events import Fault, LockstepError, UnavailableError
+from lockstep.store.postgres.address import check_dsn
 from lockstep.store.postgres.away import STATEMENT_LOST, why_away
 from lockstep.store.postgres.poolers import Connecting
 from lockstep.store.postgres.sessions import session_settings
@@ -116,7 +117,8 @@ async def transaction(pool: Any) -> AsyncIterator[Any]:
 
 
 async def open_pool(dsn: str, *, max_connections: int, statement_timeout_ms: int) -> Any:
-    """An open pool with the tables at this release's state; UnavailableError."""
+    """An open pool with the tables at this release's state; UnavailableError, BadDsnError."""
+    check_dsn(dsn)
     async with available():
         pool = await asyncpg.create_pool(
             dsn,
