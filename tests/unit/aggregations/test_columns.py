@@ -220,7 +220,7 @@ def test_readers_see_what_was_there_when_they_asked() -> None:
     fed(minutes, [1_000])
     minutes.settle()
     fed(minutes, [2_000, 61_000, 3_000], traced=True)
-    minutes.purge(60_000, 0)
+    minutes.purge(longs(60_000), 0)
     whole = longs(0, 0, 0, 0), longs(10**6, 10**6, 10**6, 10**6)
     request, slot, event = minutes.find(*whole, None, longs(0, 1, 3, 3), longs(0, 0, 0, 1))
     counts = minutes.bases[0].at(slot, event).to_pylist()
@@ -233,3 +233,16 @@ def test_readers_see_what_was_there_when_they_asked() -> None:
     ]
     minutes.settle()
     assert [start for start, _ in minutes.store(["g"])] == [60_000]
+
+
+def test_purges_in_a_row_drop_each_bucket_by_the_first_that_finds_it_too_old() -> None:
+    """Also where they are looked at together, behind others and with a bucket dropped before."""
+    minutes = level()
+    fed(minutes, [1_000, 61_000, 121_000, 999_000])
+    minutes.purge(longs(1), 0)
+    minutes.purge(longs(60_000, 60_001, 100_000, 121_000), 3)
+    gone_at = minutes.gone_at[: len(minutes)].tolist()
+    assert gone_at[:3] == [0, 4, 6]
+    assert gone_at[3] > 6
+    minutes.settle()
+    assert [start for start, _ in minutes.store(["g"])] == [960_000]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from lockstep.aggregations.columns.join import AggregationJoin
+from lockstep.aggregations.columns.level import Level
 from lockstep.aggregations.columns.unit import AggregationUnit
 from lockstep.aggregations.join_rule import AGGREGATION_JOIN
 from lockstep.aggregations.rule import aggregation_units
@@ -131,3 +134,31 @@ def test_a_day_with_two_midnights_is_one_bucket(executor: str) -> None:
     _, _, of_hours, *longer = totals(app)
     assert of_hours == [(1, 1), (2, 1), (4, 1)]
     assert longer == [[(7, 3)]] * 3
+
+
+def test_a_clock_that_goes_far_ahead_costs_a_few_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all purges that are due then, those with no event in between are one."""
+    looks: list[int] = []
+    purge = Level.purge
+
+    def counted(self: Level, before_ms: Any, number: int) -> None:
+        looks.append(len(before_ms))
+        purge(self, before_ms, number)
+
+    monkeypatch.setattr(Level, "purge", counted)
+    text = (
+        "define stream S (k string, v int); @purge(enable='true', interval='1 min',"
+        " @retentionPeriod(sec='2 min', min='2 hours')) define aggregation A from S"
+        " select k, sum(v) as total group by k aggregate every sec ... min;"
+    )
+    question = "from A within 0L, 400000000000000L per '{}' select AGG_TIMESTAMP, k, total"
+    found = []
+    for executor in ("reference", "columnar"):
+        app = VirtualApp(text, executor=executor)
+        for passed_ms in (1_000, 1_000, 50_000_000, 1_000):
+            app.advance(passed_ms)
+            app.send("S", ["a", 1])
+        found.append([app.on_demand(question.format(per)) for per in ("sec", "min")])
+    assert found[0] == found[1]
+    assert sum(looks) > 2 * 800
+    assert len(looks) <= 16

@@ -96,14 +96,16 @@ class Level:
             raise Unfit(f"a time that no calendar has: {error}") from error
         return np.array(starts, np.int64)[index]
 
-    def purge(self, before_ms: int, number: int) -> None:
-        """Drops the buckets that start earlier, by a purge of that number in the slice."""
+    def purge(self, before_ms: Longs, number: int) -> None:
+        """Drops the buckets that start before these times, which ascend: each by the first purge of
+        the slice that finds it too old, where `number` is that of the first time."""
         self._reserve()
         count = len(self.pairs)
-        gone = (self.pairs.first[:count] < before_ms) & (self.gone_at[:count] == NEVER)
+        starts, gone_at = self.pairs.first[:count], self.gone_at[:count]
+        gone = (starts < before_ms[-1]) & (gone_at == NEVER)
         if gone.any():
-            self.gone_at[:count][gone] = number
-            self.pairs.forget(self.gone_at[:count] != NEVER)
+            gone_at[gone] = number + np.searchsorted(before_ms, starts[gone], side="right")
+            self.pairs.forget(gone_at != NEVER)
 
     def settle(self) -> None:
         """The slice is done: what was dropped is forgotten, and what was in front of events."""

@@ -5,8 +5,9 @@ It is purged by a timer on the wall clock, which stands among the events as the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -119,9 +120,16 @@ class Purges:
     """The timers that fire in a slice: when they are due, how many of its events stand in front of
     each, and where they stand (None: there are none)."""
 
-    due_ms: list[int]
-    ends: list[int]
+    due_ms: Longs
+    ends: Longs
     order: Order | None
+
+    def runs(self) -> Iterator[tuple[int, int, int]]:
+        """(first, last + 1, end) of those with no event in between. After a clock that went far
+        ahead they are many, and the buckets need to be gone through once for all of them."""
+        firsts = np.flatnonzero(np.diff(self.ends, prepend=-1)).tolist()
+        for first, last in pairwise([*firsts, len(self.ends)]):
+            yield first, last, int(self.ends[first])
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,8 +208,7 @@ class AggregationUnit:
             chunks = None
         purges = self._purges(chunks, moves)
         if chunks is None:
-            for number, due_ms in enumerate(purges.due_ms):
-                self._purge(due_ms, number)
+            self._purge(purges.due_ms, 0)
             return Past(None, NO_LONGS, purges.order)
         self._fold(chunks, purges, traced=traced)
         return Past(chunks.order.below(self.place), chunks.starts, purges.order)
@@ -211,13 +218,12 @@ class AggregationUnit:
         times = plain(self.incoming.times(frame), np.int64)
         groups = self.incoming.groups(frame)
         slots = [np.empty(len(chunks), np.int64) for _ in self.levels]
-        at = 0
-        for number, end in enumerate([*purges.ends, len(chunks)]):
+        at, none = 0, len(purges.due_ms)
+        for first, last, end in (*purges.runs(), (none, none, len(chunks))):
             cells = Cells(times[at:end], groups[at:end], self._unit_ms)
             for own, level in zip(slots, self.levels.values(), strict=True):
                 own[at:end] = level.claim(cells)
-            if number < len(purges.due_ms):
-                self._purge(purges.due_ms[number], number)
+            self._purge(purges.due_ms[first:last], first)
             at = end
         values = self.incoming.values(frame)
         for own, level in zip(slots, self.levels.values(), strict=True):
@@ -228,21 +234,23 @@ class AggregationUnit:
     def _purges(self, chunks: Chunks | None, moves: Moves) -> Purges:
         periods = self._periods
         if periods is None or periods.next_ms is None or not periods.passes(moves):
-            return Purges([], [], None)
+            return Purges(NO_LONGS, NO_LONGS, None)
         fired = periods.passes(moves)
         numbers = np.arange(fired, dtype=np.int64)
         order, _ = periods.firings(numbers, self.place, moves)
-        due: list[int] = (periods.next_ms + numbers * periods.every_ms).tolist()
-        ends = [0] * fired
+        due = periods.next_ms + numbers * periods.every_ms
+        ends = np.zeros(fired, np.int64)
         if chunks is not None:
             before = counts_before(chunks.order.below(self.place), order)
-            ends = chunks.starts[before].tolist()
+            ends = chunks.starts[before]
         periods.go_on(fired)
         return Purges(due, ends, order)
 
-    def _purge(self, due_ms: int, number: int) -> None:
-        for granularity, kept_ms in self._kept_ms.items():
-            self.levels[granularity].purge(due_ms - kept_ms, number)
+    def _purge(self, due_ms: Longs, number: int) -> None:
+        """`number`: of the first of them."""
+        if len(due_ms):
+            for granularity, kept_ms in self._kept_ms.items():
+                self.levels[granularity].purge(due_ms - kept_ms, number)
 
     def settle(self) -> None:
         self._catch_up()
