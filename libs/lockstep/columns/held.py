@@ -67,6 +67,12 @@ class Places:
         self._count = needed
         self.used -= count
 
+    def given_out(self) -> Longs:
+        """All that are in use."""
+        used = np.ones(self._fresh, np.bool_)
+        used[self._free[: self._count]] = False
+        return np.flatnonzero(used)
+
     def reset(self, used: npt.NDArray[np.bool_]) -> None:
         """Exactly these places are in use."""
         self._free = np.flatnonzero(~used)[::-1].copy()
@@ -173,11 +179,13 @@ class HeldRows:
         """The values of all attributes in places."""
         return tuple(self.column(i, places) for i in range(len(self.types)))
 
-    def event(self, place: int) -> StreamEvent:
-        """The row in a place as the reference holds it."""
-        places = np.array([place], np.int64)
-        data = tuple(column.to_pylist()[0] for column in self.columns(places))
-        return StreamEvent(int(self.times[place]), data)
+    def events(self) -> dict[int, StreamEvent]:
+        """All rows by place, as the reference holds them."""
+        places = self.places.given_out()
+        times = self.times[places].tolist()
+        columns = [column.to_pylist() for column in self.columns(places)]
+        rows = zip(*columns, strict=True) if columns else ((),) * len(times)
+        return dict(zip(places.tolist(), map(StreamEvent, times, rows), strict=True))
 
     def add_event(self, event: StreamEvent) -> int:
         """Takes a row over from the reference; gives its place. Unfit for a time beyond reach."""

@@ -49,7 +49,7 @@ class ChainState:
 
     def prepare(self) -> None:
         """Before `stored`: tokens that share what they bound share the event."""
-        self._events = [{} for _ in self._held]
+        self._events = [held.events() for held in self._held]
         self._tokens.arrange()
 
     def stored(self, realm: int) -> Any:
@@ -61,7 +61,7 @@ class ChainState:
             numbers = []
             for token in self._tokens.waiting(state, realm).tolist():
                 refs = self._tokens.refs[:state, token].tolist()
-                bound = [self._event(slot, -ref - 2) for slot, ref in enumerate(refs)]
+                bound = [self._events[slot][-ref - 2] for slot, ref in enumerate(refs)]
                 numbers.append(len(encoded))
                 first_ms = int(self._tokens.first[token])
                 whole = [*bound, *([None] * (slots - state))]
@@ -69,13 +69,6 @@ class ChainState:
                 encoded.append((whole, bound[-1].timestamp_ms, first_ms, standing))
             places.append((numbers, [], None))
         return (encoded, places)
-
-    def _event(self, slot: int, place: int) -> StreamEvent:
-        known = self._events[slot]
-        found = known.get(place)
-        if found is None:
-            found = known[place] = self._held[slot].event(place)
-        return found
 
     def load(self, realm: int, state: Any) -> None:
         """Takes over what `stored` gave."""

@@ -39,7 +39,7 @@ class PatternState:
     def prepare(self, instances: int, *, opens: bool) -> None:
         """Before `stored`: brings the tokens in order; those that share an event share it still.
         `opens`: instances to which nothing came have begun, too."""
-        self._events = [{} for _ in self._held]
+        self._events = [held.events() for held in self._held]
         self._tokens.tidy(instances, opens=opens)
         self._asked = {}
         timers = self._tokens.timers
@@ -82,17 +82,10 @@ class PatternState:
 
     def _slot(self, token: int, slot: int) -> StreamEvent | list[StreamEvent] | None:
         stream = int(self._tokens.stream_of[slot])
-        events = [self._event(stream, place) for place in self._tokens.bound(token, slot)]
+        events = [self._events[stream][place] for place in self._tokens.bound(token, slot)]
         if self._lists[slot]:
             return events or None
         return events[0] if events else None
-
-    def _event(self, stream: int, place: int) -> StreamEvent:
-        known = self._events[stream]
-        found = known.get(place)
-        if found is None:
-            found = known[place] = self._held[stream].event(place)
-        return found
 
     # --- loading ---------------------------------------------------------------------------------
 
