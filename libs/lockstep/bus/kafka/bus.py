@@ -8,7 +8,7 @@ from typing import Final
 from weakref import WeakSet
 
 from lockstep.bus.contract import InputLog, LogName, Mailbox, OutputLog
-from lockstep.bus.errors import BusRightsError, LogGoneError
+from lockstep.bus.errors import LogGoneError
 from lockstep.bus.in_flight import InFlight
 from lockstep.bus.kafka.address import parse_address
 from lockstep.bus.kafka.broker import Broker, live_config, log_config
@@ -24,6 +24,7 @@ from lockstep.bus.kafka.topics import KafkaTopics
 from lockstep.bus.limits import BusLimits
 from lockstep.bus.subjects import input_subject, log_names, log_patterns, output_subject
 from lockstep.clock import Clock, Randomness
+from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
 
 _OWNER: Final = "suite."
@@ -118,7 +119,7 @@ class KafkaBus:
         if not others and suite not in found:
             try:
                 await self._broker.ensure(f"{begin}{suite}", live_config(self._connection.limits))
-            except BusRightsError as error:
+            except UnavailableError as error:  # brokers that are away, or no right to
                 get_logger().warning("it is not noted whose bus this is", error=str(error))
         if not others and instead_of in found - {suite}:
             await self._broker.remove(f"{begin}{instead_of}")

@@ -12,9 +12,9 @@ from lockstep.bus.nats.errors import (
     NOT_THERE,
     ApiError,
     NobodyAnswersError,
-    NotAllowedError,
 )
 from lockstep.bus.nats.jetstream import JetStream, StreamConfig, noted, persistently
+from lockstep.events import UnavailableError
 from lockstep.telemetry import get_logger
 
 T = TypeVar("T")
@@ -41,14 +41,14 @@ class SharedStream:
         await self._jetstream.ensure_stream(self._config)
 
     async def owner(self, suite: str, *, instead_of: str = "") -> str:
-        """Whose bus this is; see `lockstep.bus.Bus`. Who may not note it finds it nobody's."""
+        """Whose bus this is; see `lockstep.bus.Bus`. Who cannot note it finds it nobody's."""
         beside = await self._beside()
         found: str = beside.get(OWNER, "")
         if found and found != instead_of:
             return found
         try:
             await self._asked("UPDATE", {**self._config, "metadata": {**beside, OWNER: suite}})
-        except NotAllowedError as error:
+        except UnavailableError as error:  # no majority, or no right to: the next start tries again
             self._log.warning("it is not noted whose bus this is", error=str(error))
             return suite
         # Another one may have come first. Servers before 2.10 note nothing.
