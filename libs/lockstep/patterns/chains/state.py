@@ -70,6 +70,10 @@ class ChainState:
             places.append((numbers, [], None))
         return (encoded, places)
 
+    def all_stored(self) -> None:
+        """What `prepare` read for `stored` goes: it is as large as all that is bound."""
+        self._events = []
+
     def load(self, realm: int, state: Any) -> None:
         """Takes over what `stored` gave."""
         encoded, places = state

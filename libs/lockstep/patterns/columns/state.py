@@ -87,6 +87,10 @@ class PatternState:
             return events or None
         return events[0] if events else None
 
+    def all_stored(self) -> None:
+        """What `prepare` read for `stored` goes: it is as large as all that is bound."""
+        self._events = []
+
     # --- loading ---------------------------------------------------------------------------------
 
     def load(self, realm: int, state: Any) -> None:

@@ -39,6 +39,9 @@ class Partial(Protocol):
     def stored(self, realm: int) -> Any:
         """Those of an instance."""
 
+    def all_stored(self) -> None:
+        """What was made ready for `stored` goes."""
+
     def load(self, realm: int, state: Any) -> None:
         """The other way round."""
 
@@ -70,6 +73,7 @@ class PatternUnit:
         for realm, path in self._realms.paths(self.name):
             states.operators[f"{path}/pattern"] = self._partial.stored(realm)
             states.operators[f"{path}/selector"] = self._selecting.stored(realm)
+        self._partial.all_stored()
 
     def load(self, states: States) -> None:
         for realm, path in self._realms.paths(self.name):
