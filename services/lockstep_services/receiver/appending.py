@@ -32,16 +32,20 @@ class SendIds:
     knows any more for which (`is_taken`): this one has ids of its own. Before that it has those
     without the stream, as of releases that knew no others: what was sent to one of them is found
     when it comes again here, and the other way round.
+
+    `life`: behind which position the app began anew, where what the key stood for is of before.
     """
 
     key: str
     repeatable: bool
     stream: str = ""
     is_taken: bool = False
+    life: Position = 0
 
     def dedup_id(self, number: str) -> str:
         """The carrier's, of a record by its number in the send."""
-        return self._name(number, self.stream if self.is_taken else "")
+        name = self._name(number, self.stream if self.is_taken else "")
+        return f"{name}\n@{self.life}" if self.life else name
 
     def send_id(self, number: str) -> bytes:
         """The processors'; none of what nobody repeats."""
@@ -54,13 +58,15 @@ class SendIds:
 
 class Appender:
     """Appends drafts to one log. `index`: finds the key groups of events, where the app is cut.
-    `last_position`: of the last record."""
+    `begins_behind`: the app's state holds nothing of what stands up to there: it was undeployed
+    and began anew. `last_position`: of the last record."""
 
     def __init__(self, clock: Clock, traces: Traces = NO_TRACES) -> None:
         self._clock = clock
         self._traces = traces
         self._clock_ms = 0
         self.index: Index | None = None
+        self.begins_behind: Position = 0
         self.last_position: Position = 0
 
     async def append(self, log: InputLog, drafts: Iterable[Owned], ids: SendIds) -> None:
@@ -69,8 +75,8 @@ class Appender:
         for some in _shares(drafts):
             # What this process appends never runs back, whatever its wall clock does.
             self._clock_ms = max(self._clock_ms, self._clock.now_ms())
-            # The first one finds out whether the key stands for a send to another stream.
-            alone = 1 if ids.stream and not number else 0
+            # The first one finds out whether the key stands for a send to another stream or life.
+            alone = 1 if ids.repeatable and not number else 0
             for part in (some[:alone], some[alone:]):
                 if part:
                     await self._some(log, part, ids, number)
@@ -114,6 +120,9 @@ class Appender:
             if halves is None:
                 raise
         else:
+            if appended.duplicate and appended.position <= self.begins_behind and not ids.life:
+                ids.life = self.begins_behind
+                appended = await self._whole(log, owned[0], ids, number, trace)
             if appended.duplicate and await _is_of_another(log, appended, ids, number):
                 ids.is_taken = True
                 appended = await self._whole(log, owned[0], ids, number, trace)

@@ -170,7 +170,7 @@ class CallTaker:
         finally:
             reading.cancel()
         await taking.ended()
-        raise self._ends(taking.count)
+        raise self._ends(taking)
 
     async def _accepted(
         self,
@@ -207,9 +207,9 @@ class CallTaker:
             raise MalformedBodyError("the message does not fit its stream", errors=errors)
         return accepted
 
-    def _ends(self, taken: int | None = None) -> CallRefusedError:
+    def _ends(self, taking: _Taking | None = None) -> CallRefusedError:
         self._gate.count("ending")
-        said = "" if taken is None else f"; the first {taken} messages of the call have been taken"
+        said = "" if taking is None else taking.so_far
         return CallRefusedError(
             "UNAVAILABLE", f"this receiver ends{said}", hint="send to another one"
         )
@@ -266,20 +266,27 @@ class _Taking:
             task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         self._under_way.clear()
 
+    @property
+    def so_far(self) -> str:
+        """When all that came have ended, and no more do: how many were taken, and which not."""
+        if self._refused:
+            return f"; {self._told()}; the others of them are in the app"
+        return f"; the first {self.count} messages of the call have been taken"
+
+    def _told(self) -> str:
+        told = "; ".join(f"[{number}] {_said(error)}" for number, error in self._refused[:SHOWN])
+        more = len(self._refused) - SHOWN
+        return f"{len(self._refused)} of {self.count} messages were refused: {told}" + (
+            f"; and {more} more" if more > 0 else ""
+        )
+
     def raise_if_refused(self) -> None:
         """What the sender has to hear: the mistake, or which of the messages had one."""
         if not self._refused:
             return
         if self.count == 1:
             raise self._refused[0][1]
-        told = "; ".join(f"[{number}] {_said(error)}" for number, error in self._refused[:SHOWN])
-        more = len(self._refused) - SHOWN
-        raise CallRefusedError(
-            "INVALID_ARGUMENT",
-            f"{len(self._refused)} of {self.count} messages were refused: {told}"
-            + (f"; and {more} more" if more > 0 else ""),
-            hint="the others are in the app",
-        )
+        raise CallRefusedError("INVALID_ARGUMENT", self._told(), hint="the others are in the app")
 
 
 def _key_of(metadata: Mapping[str, str]) -> str | None:

@@ -69,7 +69,7 @@ class Intakes:
         known = self._intakes.get(view.name)
         if known is not None and known[0] == deployed_ms:
             if known[2] is not view:
-                known[1].appender.index = _index_of(view)
+                _fit(known[1], view)
                 self._intakes[view.name] = deployed_ms, known[1], view
             return known[1]
         if known is not None:
@@ -79,7 +79,7 @@ class Intakes:
         intake = Intake(
             open_log, self._clock, self._randomness.uuid_hex, self._limits, self._traces
         )
-        intake.appender.index = _index_of(view)
+        _fit(intake, view)
         this = view.name, deployed_ms
         earlier = [one for since_ms, one, of in self._ending if (of.name, since_ms) == this]
         name = self._free_name(f"intake-{view.name}-{deployed_ms}")
@@ -132,6 +132,12 @@ class Intakes:
     @property
     def _all(self) -> list[Intake]:
         return [intake for _, intake, _ in (*self._intakes.values(), *self._ending)]
+
+
+def _fit(intake: Intake, view: AppView) -> None:
+    """To the app as it is deployed now."""
+    intake.appender.index = _index_of(view)
+    intake.appender.begins_behind = view.deployment.origin.position
 
 
 def _index_of(view: AppView) -> Index | None:

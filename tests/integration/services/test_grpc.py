@@ -239,8 +239,18 @@ async def test_a_stream_of_events_is_answered_when_all_are_durable(cluster_of: S
         assert "the header 'stream.id' names one of A, B" in str(caught.value.details())
 
 
-async def test_a_receiver_that_ends_tells_open_streams_what_it_has(cluster_of: Start) -> None:
-    """A client that would go on for ever hears how many of its messages are in the app."""
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (None, "; the first 3 messages of the call have been taken"),
+        (1, "; 1 of 3 messages were refused: [1] "),
+    ],
+)
+async def test_a_receiver_that_ends_tells_open_streams_what_it_has(
+    cluster_of: Start, bad: int | None, says: str
+) -> None:
+    """A client that would go on for ever hears how many of its messages are in the app, and which
+    of them are not."""
     async with cluster_of(*NODES) as cluster:
         port = free_port()
         app = await cluster.deploy(
@@ -250,17 +260,17 @@ async def test_a_receiver_that_ends_tells_open_streams_what_it_has(cluster_of: S
         async with channel_to(port) as channel:
             call = caller(channel, CONSUME, streams=True)(wait_for_ready=True)
             for n in range(3):
-                await call.write(event(n))
+                await call.write(event("odd" if n == bad else n))
 
             async def are_in() -> bool:
-                return len(await taken(cluster, app, "A")) == 3
+                return len(await taken(cluster, app, "A")) == (3 if bad is None else 2)
 
-            await until(are_in, "three events")
+            await until(are_in, "the events")
             await cluster.stop("receiver-1")
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
-        assert "the first 3 messages of the call have been taken" in str(caught.value.details())
+        assert says in str(caught.value.details())
 
 
 async def test_a_service_of_ones_own_in_protobuf(cluster_of: Start) -> None:

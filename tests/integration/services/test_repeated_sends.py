@@ -112,3 +112,24 @@ async def test_a_key_that_comes_for_another_stream_is_folded_for_that_too(
             await cluster.send(app, "In", {"v": 3})
             rows = await cluster.published_count(app, 3)
             assert [row.data for row in rows] == [(1,), (2,), (3,)]
+
+
+async def test_a_key_of_before_an_undeployment_is_of_a_send_that_the_new_state_lacks(
+    cluster_of: Start,
+) -> None:
+    """Deployed with another text it begins empty: what comes again is taken, once. Deployed with
+    the same text it goes on, and knows the send."""
+    async with cluster_of(*NODES) as cluster:
+        text, key = TEXT.format(name="SentAnew"), {"Idempotency-Key": "k1"}
+        app = await cluster.deploy(text, replicas=2)
+        sent = [await cluster.send(app, "In", {"v": 1}, **key)]
+        for again in (text, text.replace("select v", "select v * 10 as v")):
+            await cluster.published_count(app, 1)
+            status, answer = await cluster.asked("DELETE", f"/v1/apps/{app}")
+            assert status == 200, answer
+            await cluster.deploy(again, replicas=2)
+            sent += [await cluster.send(app, "In", {"v": 1}, **key) for _ in range(2)]
+        assert [each["duplicate"] for each in sent] == [False, True, True, False, True]
+        await cluster.send(app, "In", {"v": 2})
+        rows = await cluster.published_count(app, 3)
+        assert [row.data for row in rows] == [(1,), (10,), (20,)]
