@@ -76,7 +76,8 @@ class Appender:
             # What this process appends never runs back, whatever its wall clock does.
             self._clock_ms = max(self._clock_ms, self._clock.now_ms())
             # The first one finds out whether the key stands for a send to another stream or life.
-            alone = 1 if ids.repeatable and not number else 0
+            asks = ids.stream or (ids.repeatable and self.begins_behind)
+            alone = 1 if asks and not number else 0
             for part in (some[:alone], some[alone:]):
                 if part:
                     await self._some(log, part, ids, number)
