@@ -15,6 +15,12 @@ RETIRED_CALLS: Final[Mapping[str, str]] = {
         "it asked a server of Google's, whose answers change, and replicas must not: look addresses"
         " up in front of the app, or join a table of places"
     ),
+    "env:": (
+        "it reads the machine, and replicas on two machines would differ: a template puts such"
+        " values into the text, and secrets have references of their own"
+    ),
+    "js:": "write it as a function: define function f[javascript] return string {…}",
+    "geo:findCountryFromIP": "write: geo:country(ip, file), with a file of places",
     "r:": "there is no R here: write it in Python: define function f[python] return double {…}",
     "nlp:": (
         "there are no models of languages here: look for it in a program in front of the app, which"

@@ -36,6 +36,21 @@ def test_refused(call: str, messages: tuple[str, ...]) -> None:
     assert all(each in f"{refused.value} {refused.value.hint}" for each in messages)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("env:getSystemProperty('a')", "a template puts such values"),
+        ("js:eval('1', 'int')", "define function f[javascript]"),
+        ("geo:findCountryFromIP(id)", "geo:country(ip, file)"),
+    ],
+)
+def test_refused_functions(call: str, message: str) -> None:
+    """The same for functions that a query selects."""
+    with pytest.raises(SiddhiQLError) as refused:
+        check(f"{STREAM}from S select {call} as x insert into O;")
+    assert message in str(refused.value)
+
+
 @pytest.mark.parametrize("executor", ["reference", "columnar"])
 def test_throughput_by_the_apps_clock(executor: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Four events in three seconds, a line after every second one, also over a restore."""
